@@ -1,1 +1,1 @@
-"""HALMA's agents: what they know, how they act and how they are judged."""
+"""HALMA's agents: their knowledge, how they act and how they are evaluated."""

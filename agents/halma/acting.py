@@ -1,4 +1,4 @@
-"""What an agent perceives, how it plays, the guide that reads facts in a graph, and the agents that learn nothing."""
+"""Percepts of agents, their play, the guide that reads facts in a graph, and the agents that learn nothing."""
 
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, NamedTuple, Protocol
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Percept(NamedTuple):
-    """What B agents perceive.
+    """The input of B agents.
 
     :ivar observation: (B, 11, 19) or (B, 128, 128, 3) uint8.
     :ivar action: (B, 1 + T) int64, the previous option, zeros when an episode begins; `reward` (B,) float32 is its
@@ -37,21 +37,21 @@ class Percept(NamedTuple):
 
 
 class Actor(Protocol):
-    """Chooses options (B, 1 + T) int64. Its memory of an environment is reset where `first` is set."""
+    """Choose options (B, 1 + T) int64. The memory of an environment is reset where `first` is set."""
 
     def act(self, percept: Percept, rng: np.random.Generator) -> np.ndarray: ...
 
 
-# (generator, options (n, 1 + T)) -> options to explore instead of them.
+# (generator, options (n, 1 + T)) -> exploratory options in their place.
 Explore = Callable[[np.random.Generator, np.ndarray, Rules], np.ndarray]
 
-# The environments of a test -> an actor in them.
+# Map the environments of a test to an actor in them.
 MakeActor = Callable[[HALMAVectorEnv], Actor]
 
 
 def panel_rows(observation: np.ndarray) -> np.ndarray:
-    """(B, 11, 19) uint8 symbolic observations, of another side of other width -> (B, 11) int64 panel rows; InputError
-    for other observations."""
+    """Decode (B, 11, 19) uint8 symbolic observations, whose width depends on the side, to (B, 11) int64 panel rows;
+    InputError for other observations."""
     if observation.shape[1:2] != (11,) or observation.ndim != 3:
         raise InputError(
             f"knowledge is about digits, and an observation of shape {observation.shape[1:]} has none: "
@@ -64,14 +64,14 @@ def panel_rows(observation: np.ndarray) -> np.ndarray:
 
 
 def first_percept(env: HALMAVectorEnv) -> Percept:
-    """The percept where all episodes begin."""
+    """Return the percept at the start of all episodes."""
     no = np.zeros(env.num_envs, dtype=bool)
     options = np.zeros((env.num_envs, 1 + env.max_opt_len), dtype=np.int64)
     return Percept(env.observe(), options, no.astype(np.float32), no, no, ~no)
 
 
 def next_percept(env: HALMAVectorEnv, options: np.ndarray, outcome: Outcome) -> Percept:
-    """The percept after a move, or at the next episode's beginning where the move ended one."""
+    """Return the percept after a move, or at the start of the next episode if the move ended one."""
     on = ~outcome.done
     reached, trial_over = outcome.reached & on, outcome.trial_over & on
     return Percept(env.observe(), options * on[:, None], outcome.reward * on, reached, trial_over, outcome.done)
@@ -81,11 +81,11 @@ def next_percept(env: HALMAVectorEnv, options: np.ndarray, outcome: Outcome) -> 
 def moves_of(
     actor: Actor, env: HALMAVectorEnv, mazes: np.ndarray, seed: Seed = 0
 ) -> Iterator[tuple[np.ndarray, Outcome]]:
-    """Play an episode in each of the given mazes: options (B, 1 + T) and their outcomes, move by move.
+    """Play an episode in each of the mazes; yield options (B, 1 + T) and their outcomes, move by move.
 
     :param env: with as many environments as mazes, and autoreset in the same step.
     :param mazes: (B,) indices into `env.mazes`.
-    :param seed: of the agent's and of the environment's draws.
+    :param seed: seed of the agent's and of the environment's draws.
     """
     env.reset(seed=seed)
     env.set_mazes(mazes)
@@ -111,8 +111,8 @@ def _moves(actor: Actor, env: HALMAVectorEnv, rng: np.random.Generator) -> Itera
 
 @checked
 def play(actor: Actor, env: HALMAVectorEnv, mazes: np.ndarray, seed: Seed = 0) -> Measures:
-    """The measures of one episode in each of the given mazes; parameters as of `moves_of`."""
-    moves = moves_of(actor, env, mazes, seed)  # which begins the episodes
+    """Return the measures of one episode in each of the mazes; parameters as in `moves_of`."""
+    moves = moves_of(actor, env, mazes, seed)  # starts the episodes
     tally = Tally(env)
     for _, outcome in moves:
         tally.add(outcome)
@@ -120,10 +120,10 @@ def play(actor: Actor, env: HALMAVectorEnv, mazes: np.ndarray, seed: Seed = 0) -
 
 
 def random_options(rng: np.random.Generator, count: int, max_opt_len: int, rules: Rules = RULES) -> np.ndarray:
-    """Options (n, 1 + T) int64 at random: the number of primitives, then each of them, the rest zero.
+    """Draw random options (n, 1 + T) int64: the number of primitives, then each of them, the rest zero.
 
     Decision: "up to max_opt_len primitives" (3.1). If all T were drawn, options of one or two cells, which most panels
-    afford, would be rare: of 5 primitives 1 option in 100 is valid, here 5.
+    afford, would be rare: with 5 primitives 1 option in 100 is valid, here 5.
     """
     most = 4 if rules.count == 4 else [4, *[rules.count] * max_opt_len]
     options = rng.integers(most, size=(count, 1 + max_opt_len))
@@ -132,9 +132,9 @@ def random_options(rng: np.random.Generator, count: int, max_opt_len: int, rules
 
 
 def other_options(rng: np.random.Generator, options: np.ndarray, rules: Rules = RULES) -> np.ndarray:
-    """Options to explore instead of (n, 1 + T) given ones: random ones, half of them in the same direction.
+    """Draw options to explore in place of options (n, 1 + T): random options, half of them in the same direction.
 
-    The choice of an option has two levels (3.1): lengths are explored in directions that are known to be right.
+    The choice of an option has two levels (3.1): lengths are explored in directions known to be right.
     """
     drawn = random_options(rng, len(options), options.shape[1] - 1, rules)
     same = rng.random(len(options)) < 0.5
@@ -143,7 +143,7 @@ def other_options(rng: np.random.Generator, options: np.ndarray, rules: Rules = 
 
 
 def any_options(rng: np.random.Generator, options: np.ndarray, rules: Rules = RULES) -> np.ndarray:
-    """Options to explore instead of (n, 1 + T) given ones: any, as epsilon-greedy exploration has it (Table S1)."""
+    """Draw random options to explore in place of options (n, 1 + T), as epsilon-greedy exploration does (Table S1)."""
     return random_options(rng, len(options), options.shape[1] - 1, rules)
 
 
@@ -154,13 +154,13 @@ def explored(
     rules: Rules = RULES,
     explore: Explore = other_options,
 ) -> np.ndarray:
-    """The options (n, 1 + T) with probability `greedy`, else others."""
+    """Keep each of the options (n, 1 + T) with probability `greedy`; replace the rest by `explore`."""
     elsewhere = rng.random(len(options)) >= greedy
     return np.where(elsewhere[:, None], explore(rng, options, rules), options)
 
 
 class RandomActor:
-    """Random options, as in exploration."""
+    """Play random options, as in exploration."""
 
     def __init__(self, max_opt_len: int, rules: Rules = RULES) -> None:
         self.max_opt_len, self.rules = max_opt_len, rules
@@ -170,13 +170,13 @@ class RandomActor:
 
 
 class OracleActor:
-    """The oracle of section 3.3, the yardstick: it reads the state of the environments."""
+    """Play the oracle of section 3.3, the reference; it reads the state of the environments."""
 
     def __init__(self, env: HALMAVectorEnv) -> None:
         self.env = env
         trials = [oracle_options(maze, env.max_opt_len, env.rules) for maze in env.mazes]
         longest = max(len(trial) for pair in trials for trial in pair)
-        # By maze, trial (first or later) and step: an option.
+        # Index: maze, trial (first or later) and step.
         self.options = np.zeros((len(trials), 2, longest, 1 + env.max_opt_len), dtype=np.int64)
         for m, pair in enumerate(trials):
             for later, trial in enumerate(pair):
@@ -191,10 +191,10 @@ class OracleActor:
 
 
 class GraphGuide:
-    """Scores a choice by the sum of the advice's scores, one for each relation of `HALMAFacts`.
+    """Score a choice by the sum of the advice's scores, one for each relation of `HALMAFacts`.
 
     guide.observe(percept)                           # once a step
-    logits = logits + weight * guide.bias(chosen)    # of each choice in turn, given the choices before it
+    logits = logits + weight * guide.bias(chosen)    # for each choice in turn, with the choices before it
     """
 
     def __init__(self, knowledge: "Advice", max_opt_len: int, rules: Rules = RULES) -> None:
@@ -203,13 +203,13 @@ class GraphGuide:
         self._rows = np.zeros((0, 11), dtype=np.int64)
 
     def observe(self, percept: Percept) -> None:
-        """Read the panels of the agents; InputError for visual ones."""
+        """Read the panels of the agents; InputError for visual panels."""
         panels = panel_rows(percept.observation)
         self._rows = panels if self._signs is None else self._signs.truth(panels)
 
     def bias(self, chosen: np.ndarray) -> np.ndarray:
-        """(B, 4) float32: of each direction, or of each primitive after the chosen ones. A graph that is looked up
-        gives the number of facts that it states for the choice.
+        """Return (B, 4) float32: the score of each direction, or of each primitive after the chosen ones. For a graph
+        with exact lookup, a score is the number of the choice's facts in the graph.
 
         :param chosen: (B, t) int64, the option so far: empty, or a direction and t - 1 primitives.
         """
@@ -218,7 +218,7 @@ class GraphGuide:
 
 
 class KnowledgeActor:
-    """Acts by the scores alone: at each step of decoding it draws one of the best choices uniformly."""
+    """Act by the scores alone: at each decoding step, draw uniformly among the choices with the highest score."""
 
     def __init__(self, knowledge: "Advice", max_opt_len: int, rules: Rules = RULES) -> None:
         self.max_opt_len, self.guide = max_opt_len, GraphGuide(knowledge, max_opt_len, rules)

@@ -20,7 +20,7 @@ Symbolic = Literal["mlp", "lstm", "tran", "tran+lstm"]
 Visual = Literal["cnn+mlp", "cnn+tran", "space"]
 SYMBOLIC, VISUAL = get_args(Symbolic), get_args(Visual)
 WORLD = "halma"
-SPACE_WORLD = "halma-space"  # of a pretraining, which is no run of an agent
+SPACE_WORLD = "halma-space"  # world name of a pretraining, which is no run of an agent
 MAX_STEPS = 500  # of an episode (L, Table S3)
 LEARNERS: dict[str, type[ReplayParameters]] = {"mpo": MPOParameters, "td3": TD3Parameters}
 
@@ -47,22 +47,22 @@ class MazeConfig(RunConfig):
         return {field.name: getattr(self, field.name) for field in fields(MazeConfig)}
 
 
-# What MPO has where an agent or its panels need other parameters; TD3 has Table S1's with all of them.
+# MPO's parameters where an agent or its panels need values other than the defaults; TD3 has Table S1's throughout.
 #
-# At the rate of the others the features of agents with attention die: the actor's before the critic knows anything,
+# At the default rate the features of agents with attention die: the actor's before the critic has learned anything,
 # the critic's when values begin to rise.
 TUNED: dict[str, dict[str, Any]] = {
     agent: {"learning_rate": 3e-4, "critic_learning_rate": 3e-4} for agent in ("tran", "tran+lstm", *VISUAL)
 }
-# Half the updates, each of twice the moves, take less time. Environments and batch grow together to keep the number of
-# times that a move is replayed (batch_size / num_envs): at two instead of four TRAN+LSTM found goals anywhere, but
-# learned no short paths. TRAN learns as much with the defaults.
+# Half as many updates with twice as many moves each take less time. Environments and batch grow together to keep the
+# replays per move (batch_size / num_envs): with two instead of four, TRAN+LSTM reached goals anywhere but learned no
+# short paths. TRAN learns as much with the defaults.
 TUNED["tran+lstm"] |= {"num_envs": 64, "batch_size": 256}
 
 # The paper's agents learn after each step: Table S1's 100,000 steps are as many updates. Here one update follows
 # num_envs steps, at three times the rate (3e-4, not 1e-4), so that 33,333 updates change the networks as much. 2,000
 # episodes are at most 31,250 updates (500 moves each, 32 environments): the probability rises until the training ends.
-# Counted in steps it would be at its end after 3,125 updates, when a network can hardly distinguish pictures.
+# Counted in steps it would reach its end after 3,125 updates, when a network can hardly distinguish pictures.
 FIXED_PANELS: dict[str, Any] = {"greedy_unit": "updates", "greedy_steps": 33_333}
 
 
@@ -163,13 +163,13 @@ class HALMAConfig(MazeConfig, KnowledgeConfig):
 
     @property
     def rules(self) -> Rules:
-        """Of the world."""
+        """The rules of the world."""
         return Rules(self.side, self.panels_equal, self.primitives, self.names, self.laws)
 
     @cached_property
     def parameters(self) -> ReplayParameters:
-        """The defaults of the learner, changed by TUNED and FIXED_PANELS (MPO) and the overrides, with at most as many
-        environments as episodes."""
+        """The parameters of the learner: its defaults, changed by TUNED and FIXED_PANELS (MPO) and the overrides, with
+        at most as many environments as episodes."""
         tuned = TUNED.get(self.agent, {}) | (FIXED_PANELS if self.panels == "fixed" else {})
         own = tuned if self.learner == "mpo" else {}
         chosen = replace(LEARNERS[self.learner](), **(own | dict(self.overrides)))
@@ -186,18 +186,18 @@ class HALMAConfig(MazeConfig, KnowledgeConfig):
 
     @property
     def observation(self) -> str:
-        """What the environment shows: "symbolic" or "visual"."""
+        """The kind of the environment's observations: "symbolic" or "visual"."""
         return "visual" if self.agent in VISUAL else "symbolic"
 
     @property
     def keeps_places(self) -> bool:
-        """Whether the replay buffer keeps places instead of pictures; see `gumption.agents.halma.training`."""
+        """Whether the replay buffer stores places instead of pictures; see `gumption.agents.halma.training`."""
         return self.panels == "fixed" and self.agent.startswith("cnn") and self.painter == DIGITS
 
 
 def learned_by(config: Mapping[str, Any]) -> str:
-    """The learner of a run's config as tables name it, and its objective where that is not the trial. Configs from
-    before there were two are MPO's."""
+    """Return the name of a run's learner for tables, with its objective unless that is the trial. A config without a
+    learner is MPO's."""
     if config.get("agent") == GRAPH:
         return "facts of its own moves"
     return config.get("learner", "mpo").upper() + " over episodes" * (config.get("objective") == "episode")
@@ -318,9 +318,9 @@ class SpaceLearning:
     max_norm: Positive = 1.0
 
 
-# "fast" is a narrow model for two cores: pictures of 64 pixels (to a linear classifier as legible as those of 128),
-# half the width, one background component (the background of a panel is black), and priors annealed within three
-# thousand steps, where the published ones take twenty thousand.
+# "fast" is a narrow model for two cores: pictures of 64 pixels (as legible to a linear classifier as 128), half the
+# width, one background component (the background of a panel is black), and priors annealed within three thousand
+# steps instead of twenty thousand.
 PRESETS = {
     "paper": (SpaceConfig(), SpaceLearning()),
     "fast": (

@@ -1,9 +1,9 @@
-"""The results of agents in the tests that were made for them: the columns of the paper's Table 1.
+"""Evaluate agents in the tests made for them: the columns of the paper's Table 1.
 
-Each run is tested with its own mazes, because the diagnostic tests ask what its agent has not seen. The interval of one
-run is over its mazes, that of several runs of one agent over the runs, which differ in their seeds. Standard deviations
-divide by n, as those of Table 1 do: no other way can three seeds whose scores are multiples of 5 % give its 55.00 and
-7.07.
+Each run is tested with its own mazes, because the diagnostic tests query pairs that its agent has not seen. The
+interval of one run is over its mazes; the interval of several runs of one agent, which differ in their seeds, is over
+the runs. Standard deviations divide by n, as in Table 1: otherwise three seeds whose scores are multiples of 5 % could
+not give its 55.00 and 7.07.
 """
 
 from __future__ import annotations
@@ -62,28 +62,28 @@ if TYPE_CHECKING:
     from .runs import HALMARun
 
 SCHEMA = "gumption/halma-evaluation/1"
-EVALUATION = "evaluation.json"  # of a run
+EVALUATION = "evaluation.json"  # file in a run's folder
 MEASURES = ("rho_a", "rho_g", "rho_p")
-RETURN = "return"  # beside them: the discounted return of an episode, across its trials (equation 1)
+RETURN = "return"  # one more measure: the discounted return of an episode, across its trials (equation 1)
 WITH_OWN, WITH_GRAPH = " + own graph", " + given graph"
 LIVED = "graph of its own moves"
 ROWS = (*SPLITS, DYNAMIC)
 SEEDS = (0, 1, 2)
-MATCHED = "matched"  # of a test's summary: that of random mazes of the same shape
-# The columns beside a guided agent in every table. Its column "no knowledge" is another training, the agent MLP.
+MATCHED = "matched"  # key in a test's summary: the summary of random mazes of the same shape
+# The columns next to a guided agent in every table. Its column "no knowledge" is another training, the agent MLP.
 KNOWLEDGE_ONLY = "knowledge only"
 UNTRAINED = "untrained network + KG"
 TAKEN_AWAY = "trained network, KG taken away"
 RANDOM, ORACLE = "random", "oracle"
 COMPARISONS = (KNOWLEDGE_ONLY, UNTRAINED, TAKEN_AWAY, RANDOM, ORACLE)
-DRAWN = ", options drawn"  # after the name of an agent of TD3, which takes the likeliest
+DRAWN = ", options drawn"  # after the name of an agent of TD3, which otherwise takes the likeliest option
 
-_OF_A_RUN = ("seed", "device", "space_model")  # settings in which the runs of one agent differ
+_OF_A_RUN = ("seed", "device", "space_model")  # settings that may differ among the runs of one agent
 
-#: The summary of a test that a run does not have.
+#: The summary of a test that a run lacks.
 ABSENT: dict[str, Any] = {"mazes": 0, "reason": "the splits have no such test"}
 
-Summary = dict[str, Any]  # of a test; see `evaluate_splits`
+Summary = dict[str, Any]  # summary of a test; see `evaluate_splits`
 
 
 class Playable(Protocol):
@@ -121,7 +121,7 @@ class GivenAgent:
 
     @property
     def config(self) -> GivenAgent:
-        """Its own settings, as a run has a config."""
+        """The agent itself, in place of a run's config."""
         return self
 
     def to_json(self) -> dict[str, Any]:
@@ -153,7 +153,7 @@ class _GivenActor:
 
 
 def label(config: HALMAConfig | GivenAgent) -> str:
-    """An agent's name as in Table 1, and whose graph guides it."""
+    """Return an agent's name as in Table 1, with the graph that guides it."""
     if isinstance(config, GivenAgent):
         return config.name or name_of(config.policy)
     if config.agent == GRAPH:
@@ -162,10 +162,10 @@ def label(config: HALMAConfig | GivenAgent) -> str:
 
 
 def images(config: HALMAConfig | GivenAgent, test: str) -> str:
-    """The handwriting that an agent sees in a test.
+    """Return the handwriting that an agent sees in a test.
 
-    Decision: T has the handwriting of the training, all other tests have handwriting that was kept for tests. So T
-    measures learning from the very panels, and RT what transfers.
+    Decision: T has the handwriting of the training, all other tests have held-out handwriting. T therefore measures
+    learning from the same panels, RT transfer.
     """
     return config.images if test == TRAINING else config.images.replace("train", "test")
 
@@ -181,23 +181,23 @@ def evaluate_splits(
     keep: Callable[[str, Mapping[str, Summary]], None] | None = None,
     beside: Mapping[str, MakeActor] | None = None,
 ) -> dict[str, Any]:
-    """Play every test of `splits` once with each seed, with the run's actor and with others beside it.
+    """Play every test of `splits` once with each seed, with the run's actor and with other actors for comparison.
 
     :param run: see `load_run`; or a function (observation, info) -> options, or a `GivenAgent`.
-    :param seeds: of the actor's draws, and of panels that are not fixed.
-    :param tests: their names; None for all.
-    :param num_mazes: of each test at most so many, the first ones.
-    :param matched: beside each generated test, the run's actor plays random mazes of the same shape, too, see
-        `matched_mazes`: tests are easier than random mazes, whose ways are longer.
+    :param seeds: seeds of the actor's draws, and of panels that are not fixed.
+    :param tests: names of tests; None for all.
+    :param num_mazes: play at most this number of mazes of each test, the first ones.
+    :param matched: the run's actor also plays random mazes of the same shape as each generated test, see
+        `matched_mazes`: tests are easier than random mazes, whose paths are longer.
     :param keep: called with the name and the summary of each test after it is played.
     :param beside: by name, other actors that play the same tests; see `comparisons`.
-    :returns: {"schema", "agent", "config", "seeds", "knowledge", "tests", "failures": sentences on what the run's actor
-        chooses, "beside": tests by name}; a test is {"mazes": their number, "reason": why there are none, or None,
+    :returns: {"schema", "agent", "config", "seeds", "knowledge", "tests", "failures": sentences about the choices of
+        the run's actor, "beside": tests by name}; a test is {"mazes": their number, "reason": why it has none, or None,
         "rho_a", "rho_g", "rho_p", "return": {"mean", "std" over the seeds, "low", "high": the 95 % bootstrap interval
         over the mazes, "per_seed", "per_maze": the mean of each maze over the seeds}}. With `matched` a generated test
-        has "matched", the same of the random mazes, and in it "shape": of "way", "dead ends" and "crossings" the means
-        of the test and of the random mazes, and the mean
-        difference. How the splits read the experience stands in "choices", where it is not the default.
+        has "matched", the same for the random mazes, with "shape": for "way", "dead ends" and "crossings" the means of
+        the test and of the random mazes, and the mean difference. "choices" holds the non-default settings for reading
+        the experience.
     :raises InputError: no seed, knowledge bases of options of another length, or a function that returns no options.
     """
     if not seeds:
@@ -248,7 +248,7 @@ def evaluate_splits(
     return {
         "schema": SCHEMA,
         "agent": label(config),
-        "config": json.loads(json.dumps(config.to_json())),  # as it is read from a file
+        "config": json.loads(json.dumps(config.to_json())),  # in the form read from a file
         "seeds": list(seeds),
         "knowledge": splits.manifest["knowledge"]["fingerprint"],
         **({"choices": splits.choices} if splits.choices else {}),
@@ -328,9 +328,9 @@ def evaluate_policy(
 def play_test(
     run: Playable | GivenAgent, mazes: Mazes, test: str, seeds: Sequence[int], make: MakeActor | None = None
 ) -> np.ndarray:
-    """The measures (4, S, M) of an episode in each of M mazes with each of S seeds, of the run's actor or `make`'s."""
+    """Return measures (4, S, M) of an episode in each of M mazes and S seeds each, of the run's or `make`'s actor."""
     given = isinstance(run, GivenAgent)
-    size = 1 if given and run.single else len(mazes)  # so many mazes are played side by side
+    size = 1 if given and run.single else len(mazes)  # number of mazes played in parallel
     env = env_of(run.config, mazes, test, size)
     actor = make(env) if make is not None else run.actor(test) if given else run.actor()
     batches = np.arange(len(mazes)).reshape(-1, size)
@@ -339,7 +339,7 @@ def play_test(
 
 
 def env_of(config: HALMAConfig | GivenAgent, mazes: Mazes, test: str, size: int | None = None) -> HALMAVectorEnv:
-    """An environment for each maze of a test, or `size` of them, with the observations of the run's agent."""
+    """Return an environment for each maze of a test, or `size` of them, with the observations of the run's agent."""
     visual = config.observation == "visual"
     seen = {"panels": config.panels, "images": images(config, test)} if visual else {}
     more = config.env if isinstance(config, GivenAgent) else {"painter": config.painter}
@@ -348,7 +348,7 @@ def env_of(config: HALMAConfig | GivenAgent, mazes: Mazes, test: str, size: int 
 
 
 def summarise(played: np.ndarray) -> Summary:
-    """Of a test of one run, from its measures (4, S, M)."""
+    """Summarise a test of one run, from its measures (4, S, M)."""
     found: Summary = {"mazes": played.shape[2], "reason": None}
     for measure, values in zip((*MEASURES, RETURN), played, strict=True):
         per_seed, per_maze = values.mean(1), values.mean(0)
@@ -358,9 +358,9 @@ def summarise(played: np.ndarray) -> Summary:
 
 
 def _summaries(splits: Splits, played: Mapping[str, np.ndarray], left_out: str | None) -> dict[str, Summary]:
-    """All tests of one run, from the measures of those that were played; a person's own tests come last.
+    """Summarise all tests of one run, from the measures of the played tests; user-defined tests come last.
 
-    :param left_out: the reason why a test that has mazes was not played.
+    :param left_out: the reason why a test with mazes was not played.
     """
     tests: dict[str, Summary] = {}
     for test in dict.fromkeys((*SPLITS, *played)):
@@ -378,7 +378,7 @@ def _with_controls(
     tests: Mapping[str, Mazes],
     controls: Mapping[str, Mazes],
 ) -> dict[str, Summary]:
-    """Put beside each test its matched random mazes, of which `played` are the measures."""
+    """Add to each test the summary of its matched random mazes, whose measures are `played`."""
     shapes = {test: np.stack([shape_of(tests[test]), shape_of(mazes)]) for test, mazes in controls.items()}
     parts = {test: [test] for test in played}
     if dynamic := [test for test in TESTS if test in played]:
@@ -395,7 +395,7 @@ def _with_controls(
 
 
 def told_shapes(tests: Mapping[str, Summary]) -> list[str]:
-    """How close the matched random mazes are to each test, a line for each."""
+    """Describe how close the matched random mazes are to each test, a line for each."""
     lines = []
     for test, found in tests.items():
         if MATCHED in found and test != DYNAMIC:
@@ -408,12 +408,12 @@ def told_shapes(tests: Mapping[str, Summary]) -> list[str]:
 
 
 def rows_of(columns: Iterable[Mapping[str, Any]]) -> tuple[str, ...]:
-    """The tests of columns or of evaluations: `ROWS`, then a person's own."""
+    """Return the tests of columns or of evaluations: `ROWS`, then user-defined tests."""
     return tuple(dict.fromkeys([*ROWS, *(test for column in columns for test in column["tests"])]))
 
 
 def _spread(over: np.ndarray, resampled: np.ndarray) -> dict[str, float | None]:
-    """Mean and standard deviation of `over`, and the interval of the mean of `resampled`; None for a single value."""
+    """Return mean and std of `over`, and the interval of the mean of `resampled`; None for a single value."""
     low, high = ends(resampled)
     std = None if len(over) < 2 else round(float(over.std()), 5)
     return {"mean": round(float(over.mean()), 5), "std": std, "low": low, "high": high}
@@ -424,7 +424,7 @@ def _rounded(values: np.ndarray) -> list[float]:
 
 
 class Exploring:
-    """Plays an actor's option with probability `greedy`, else a random one, as trained agents do."""
+    """Play an actor's option with probability `greedy`, else a random option, as trained agents do."""
 
     def __init__(self, actor: Actor, greedy: float, rules: Rules = RULES) -> None:
         self.actor, self.greedy, self.rules = actor, greedy, rules
@@ -434,10 +434,10 @@ class Exploring:
 
 
 def comparisons(run: HALMARun) -> Mapping[str, MakeActor]:
-    """The actors that play the tests of a run, too, by name.
+    """Return, by name, further actors that play the tests of a run.
 
-    For a run with knowledge these are COMPARISONS, with the knowledge at its end. An agent by TD3 takes the likeliest
-    option, while the target of its critic draws: the second way of acting is measured, too.
+    For a run with knowledge these are COMPARISONS, with its final knowledge. An agent by TD3 takes the likeliest
+    option, while the target of its critic draws options; acting by drawn options is therefore measured, too.
     """
     config = run.config
     others: dict[str, MakeActor] = {
@@ -461,16 +461,15 @@ def comparisons(run: HALMARun) -> Mapping[str, MakeActor]:
 
 
 def columns(evaluations: Iterable[Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
-    """The columns of Table 1 by the name of the agent.
+    """Return the columns of Table 1 by the name of the agent.
 
-    Runs that differ in their seed alone are one agent. Where agents would have the same name, their names say in which
-    settings they differ.
+    Runs that differ in their seed alone are one agent. Agents of the same name get the settings that differ appended.
 
-    :param evaluations: of `evaluate_splits`.
-    :returns: by name {"agent", "config" without the seed, "runs": their number, "tests"}; after a guided agent those
-        that played beside each of its runs, which have "beside", the name of the agent. A test of one run is as in
-        `evaluate_splits`; of several, mean, std and interval are over the "runs" that have the test, "per_run" are
-        their means, "mazes" their mazes together, and "reason" says why the others, or all, have none.
+    :param evaluations: results of `evaluate_splits`.
+    :returns: by name {"agent", "config" without the seed, "runs": their number, "tests"}. After a guided agent follow
+        the actors compared with it in each of its runs; they have "beside", the name of the agent. A test of one run is
+        as in `evaluate_splits`; of several runs, mean, std and interval are over the "runs" that have the test,
+        "per_run" holds the runs' means, "mazes" counts all their mazes, and "reason" explains missing tests.
     """
     groups: dict[str, list[Mapping[str, Any]]] = {}
     for evaluation in evaluations:
@@ -493,7 +492,7 @@ def columns(evaluations: Iterable[Mapping[str, Any]]) -> dict[str, dict[str, Any
 
 
 def agents_of(found: Mapping[str, Mapping[str, Any]]) -> dict[str, Mapping[str, Any]]:
-    """The columns without those that played beside an agent."""
+    """Return the columns without the actors compared with an agent."""
     return {name: column for name, column in found.items() if "beside" not in column}
 
 
@@ -502,7 +501,7 @@ def _tests_together(tests: Sequence[Mapping[str, Summary]]) -> dict[str, Summary
 
 
 def together(summaries: Sequence[Summary]) -> Summary:
-    """A test of several runs. A single run keeps its mean, deviation and interval."""
+    """Combine a test of several runs. A single run keeps its mean, deviation and interval."""
     have = [one for one in summaries if one["mazes"]]
     reasons = list(dict.fromkeys(one["reason"] for one in summaries if one["reason"]))
     found: Summary = {
@@ -511,7 +510,7 @@ def together(summaries: Sequence[Summary]) -> Summary:
         "reason": "; ".join(reasons) or None,
     }
     for measure in (*MEASURES, RETURN) if have else ():
-        if any(measure not in one for one in have):  # saved evaluations have no return
+        if any(measure not in one for one in have):  # saved evaluations may lack the return
             continue
         if len(have) == 1:
             found[measure] = {key: have[0][measure][key] for key in ("mean", "std", "low", "high")}
@@ -528,13 +527,13 @@ def together(summaries: Sequence[Summary]) -> Summary:
 
 
 def _settings_of(evaluation: Mapping[str, Any]) -> dict[str, Any]:
-    """The settings in which agents differ: of the config, and how their tests read what they lived through."""
+    """Return the settings in which agents differ: the config, and how their experience was read for the tests."""
     config = {key: value for key, value in evaluation["config"].items() if key not in _OF_A_RUN}
     return {**config, **evaluation.get("choices", {})}
 
 
 def _names(groups: Sequence[Sequence[Mapping[str, Any]]]) -> list[str]:
-    """A name for each group of evaluations: the agent, and the settings that differ among agents of that name."""
+    """Return a name for each group of evaluations: the agent, and the settings that differ among its namesakes."""
     firsts = [(group[0]["agent"], _settings_of(group[0])) for group in groups]
     names = []
     for agent, own in firsts:
@@ -553,5 +552,5 @@ def load_evaluation(path: Path) -> dict[str, Any]:
     value = read_sealed(path, missing="no evaluation there: evaluate the run first", advice="evaluate the run again")
     if not isinstance(value, dict) or value.get("schema") != SCHEMA:
         raise InputError(f"{path}: no evaluation of schema {SCHEMA}; evaluate the run again")
-    # Fields of the config that are newer than the run have their defaults, as in `RunConfig.from_json`.
+    # Missing fields, newer than the run, get their defaults, as in `RunConfig.from_json`.
     return {**value, "config": {**HALMAConfig().to_json(), **value["config"]}}

@@ -1,4 +1,4 @@
-"""Where an agent fails, maze by maze: the cells where failed trials spend their moves, and if training showed them."""
+"""Locate an agent's failures by maze: where failed trials spend their moves, and if training showed the panels."""
 
 from __future__ import annotations
 
@@ -24,22 +24,22 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-SHOWN = 12  # mazes of a picture
-HAUNTS = 2  # cells of a maze that are described
+SHOWN = 12  # mazes in a picture
+HAUNTS = 2  # described cells per maze
 
 # Training showed all digits of a panel together; its walls and crossings with another goal; not even these.
 Familiarity = Literal["seen", "goal elsewhere", "new"]
 FAMILIARITIES: tuple[Familiarity, ...] = get_args(Familiarity)
-MOST = 0.8  # share of moves from which on a maze counts as one where agents go astray, or to and fro
+MOST = 0.8  # share of moves from which a maze counts as one where agents go astray, or to and fro
 
 
 @dataclass(frozen=True)
 class Haunt:
     """A cell where failed trials spent moves.
 
-    :ivar share: of all moves of the maze's failed trials.
-    :ivar move: the most frequent one there, `move_share` of the moves there.
-    :ivar justified: see `justified_moves`; off the optimal path they may be several or none.
+    :ivar share: share of all moves of the maze's failed trials.
+    :ivar move: the most frequent move there, `move_share` its share of the moves there.
+    :ivar justified: see `justified_moves`; off the optimal path there may be several or none.
     """
 
     cell: Cell
@@ -52,11 +52,11 @@ class Haunt:
 
 @dataclass(frozen=True)
 class MazeFailures:
-    """One maze, over all seeds.
+    """The failures in one maze, over all seeds.
 
-    :ivar trials: of all episodes, begun or not; `reached` of them ended on the goal.
-    :ivar moves: of the trials that were begun and failed; `invalid` is the share of them that were not carried out,
-        `astray` of those that began off the optimal path, in a deceptive branch.
+    :ivar trials: trials of all episodes, begun or not; `reached` of them ended on the goal.
+    :ivar moves: moves of the trials that were begun and failed. `invalid` is the share that was not carried out,
+        `astray` the share that began off the optimal path, in a deceptive branch.
     :ivar visits: share of these moves by the cell where they began, the commonest first.
     :ivar haunts: the first of these cells, HAUNTS at most.
     """
@@ -72,7 +72,7 @@ class MazeFailures:
 
     @property
     def to_and_fro(self) -> float:
-        """Share of the failed trials' moves that began in one of `haunts`."""
+        """The share of the failed trials' moves that began in one of `haunts`."""
         return sum(haunt.share for haunt in self.haunts)
 
 
@@ -81,8 +81,8 @@ def find_failures(
 ) -> list[MazeFailures]:
     """Play the mazes of a test as `evaluate_splits` does, and describe the failed trials of each.
 
-    :param test: its name, on which the handwriting of visual panels depends.
-    :param panels: (n, 11) int8, those of training (`KnowledgeBases.panels`).
+    :param test: name of the test; it determines the handwriting of visual panels.
+    :param panels: (n, 11) int8 panels of the training (`KnowledgeBases.panels`).
     :raises InputError: no seed.
     """
     if not seeds:
@@ -113,7 +113,7 @@ def find_failures(
     def failures_of(m: int) -> MazeFailures:
         own = maze == m
         count, invalid = int(own.sum()), int((~valid[own]).sum())
-        # No two cells of a maze have the same panel: the goal's offset is in it.
+        # Panels identify the cells of a maze, because they contain the goal's offset.
         distinct, which, counts = np.unique(panel[own], axis=0, return_inverse=True, return_counts=True)
         visits, haunts = [], []
         for rank, i in enumerate(np.argsort(-counts, kind="stable").tolist()):

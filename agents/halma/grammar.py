@@ -1,10 +1,10 @@
-"""The And-Or grammar of Appendix B as a graph, drawn for the world or with what an agent has learned (Fig. 2, b to d).
+"""The And-Or grammar of Appendix B as a graph; draw it for the world or with an agent's learning (Fig. 2, b to d).
 
-An Or node is one of several things, an And node all of its parts, a Set node some of them. The spatial grammar
+An Or node is one of several alternatives, an And node all of its parts, a Set node some of them. The spatial grammar
 (Definition 10) leads from all panels to digits, the temporal grammar (Definition 12) from all options through lengths
 to primitives. The causal grammar (Definition 14) has a root of all scenarios over panels and options, and joins a digit
-with the options that use it up. Options that differ in the order of their primitives have one node, as they have one
-effect (3.2). The grammar is the same in all four directions.
+with the options that use it up. Options that differ only in the order of their primitives share a node, since they have
+the same effect (3.2). The grammar is the same in all four directions.
 """
 
 from __future__ import annotations
@@ -32,16 +32,16 @@ HEIGHTS = {"scenarios": 6.8, "panels": 6.0, "panel": 5.2, "colour": 4.4, "digit"
            "option": 1.2, "primitive": 0.0}  # fmt: skip
 MARKS = {"or": ("o", "Or"), "set": ("D", "Set"), "terminal": ("8", "terminal")}  # options, the And nodes, are boxes
 ROW_NAMES = {"digit": "digits", "length": "cells", "option": "options", "primitive": "primitives"}
-_INKS = dict(zip(DIRECTIONS, ("#C62828", "#C86A00", "#A08000", "#2E7D32"), strict=True))  # of the directions' colours
+_INKS = dict(zip(DIRECTIONS, ("#C62828", "#C86A00", "#A08000", "#2E7D32"), strict=True))  # colours of the directions
 _UNKNOWN = "#D8D8D8"
 
 
 @checked
 def grammar(max_opt_len: OptLen = 5, rules: Rules = RULES) -> DiGraph:
-    """The grammar of options of up to so many primitives whose length is a digit, at most 9 in the paper's world.
+    """Build the grammar of options of up to `max_opt_len` primitives whose length is a digit, at most 9 in the paper.
 
-    Nodes are tuples (level, what): a level is one of HEIGHTS, and an option is the sorted indices of its primitives.
-    They have `kind`, "or", "and", "set" or "terminal", and `label`; edges have `relation`, "part" or "usedUpBy".
+    Nodes are tuples (level, item): a level is one of HEIGHTS, and an option is the sorted indices of its primitives.
+    Nodes have `kind`, "or", "and", "set" or "terminal", and `label`; edges have `relation`, "part" or "usedUpBy".
     """
     import networkx
 
@@ -78,9 +78,9 @@ def grammar(max_opt_len: OptLen = 5, rules: Rules = RULES) -> DiGraph:
 
 
 def learned(knowledge: KnowledgeBases, direction: int) -> dict[tuple[str, Any], int]:
-    """Visits by node, of the options that used up understood digits of a direction, and of what these consist of.
+    """Return visits by node, of the options that used up understood digits of a direction, and of the options' parts.
 
-    Of literal knowledge bases options of other directions are left out: the grammar is one of each direction.
+    Options of other directions, from literal knowledge bases, are left out: there is one grammar per direction.
     """
     visits: dict[tuple[str, Any], int] = {}
     for digit, type_, moved, code, count in knowledge.affordance_options.tolist():
@@ -102,7 +102,7 @@ def plot_grammar(
     rules: Rules = RULES,
     title: str = "",
 ) -> tuple[Path, Path]:
-    """Write STEM.png and STEM.svg: the world's grammar; or with knowledge bases what an agent has learned of it, by
+    """Write STEM.png and STEM.svg: the world's grammar; or with knowledge bases the part that an agent has learned, by
     direction, with its visits.
 
     :param max_opt_len, rules: of the world; an agent's knowledge has its own.
@@ -130,7 +130,7 @@ def plot_grammar(
 
 
 def _draw(axis: Axes, graph: DiGraph, visits: Mapping[tuple[str, Any], int] | None, ink: str) -> None:
-    """:param visits: of the nodes that are lit; None lights all."""
+    """:param visits: visits of the highlighted nodes; None highlights all."""
     import networkx
 
     axis.set_axis_off()
@@ -170,7 +170,7 @@ def _draw(axis: Axes, graph: DiGraph, visits: Mapping[tuple[str, Any], int] | No
 
 
 def _places(graph: DiGraph) -> dict[tuple[str, Any], tuple[float, float]]:
-    """Each level is a row; options stand under the length that they have."""
+    """Return node positions: each level is a row; options are placed under their length."""
     values = [node[1] for node in graph if node[0] == "length"]
     under = {value: [node for node in graph["length", value] if node[0] == "option"] for value in values}
     options = [node for value in values for node in sorted(under[value], key=lambda node: (len(node[1]), node[1]))]

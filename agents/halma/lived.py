@@ -1,11 +1,11 @@
-"""A HALMA agent without a network: it plans by facts of what its own moves changed.
+"""A HALMA agent without a network: it plans by facts about the effects of its own moves.
 
     player = GraphPlayer(Outlook.of(Memory.load("RUN/memory")))
     options = player.act(percept, rng)
 
-Given are the action space (an option is a direction and primitives in turn) and what panels show, as opaque symbols.
-Everything else was lived: which slots tell where the agent is (every action changes them by a law), what stops a move,
-what lies aside of a place that was not seen yet, where the goal is, and what points the way to it.
+Built in are the action space (an option is a direction and a sequence of primitives) and the panels, as opaque symbols.
+The rest is learned: the slots that identify a place (every action changes them by a law), what stops a move, which
+directions open at a place not seen yet, where the goal is, and which signs point to it.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ from gumption.kg.value_iteration import Transitions
 
 from .acting import Percept, panel_rows
 
-HORIZON = 40  # moves that a plan looks ahead
-LIKELY, UNLIKELY = 0.3, 0.02  # of being carried out: a place behind is looked at; a move is left out of plans
-SURE = 0.98  # a guess is never surer
-POINTS, SIGNS = 0.9, 8  # of the rows of a slot's signs, the share that went their way; so many rows
-INFORMATION = 0.5  # worth of a place that may be the goal, where nobody knows the goal
-GUESS = 0.5  # of a move of which nothing is known
-MOST_PLACES = 1 << 14  # of a maze
+HORIZON = 40  # number of moves that a plan looks ahead
+LIKELY, UNLIKELY = 0.3, 0.02  # probabilities of moves: above, a plan examines the end; below, it omits the move
+SURE = 0.98  # upper bound of a guessed probability
+POINTS, SIGNS = 0.9, 8  # a slot's signs point the way if this share of at least this many rows agrees
+INFORMATION = 0.5  # value of a place that may be the goal, as long as the goal is unknown
+GUESS = 0.5  # probability of a move without any evidence
+MOST_PLACES = 1 << 14  # places of a maze
 
 
 class Guess:
-    """P(y) of rows of symbols (n, S): logistic regression on which symbol stands in which slot."""
+    """P(y) of rows of symbols (n, S): logistic regression on the symbol in each slot."""
 
     def __init__(self, size: int, rows: np.ndarray, y: np.ndarray) -> None:
         """:param y: (n,) bool."""
@@ -59,20 +59,20 @@ class Guess:
 
 @dataclass(frozen=True, eq=False)
 class Outlook:
-    """What a life taught: facts of single primitives, and what follows for options and places.
+    """The facts of single primitives learned from a memory, and their consequences for options and places.
 
     :ivar effects: facts of (direction, primitive), closed.
-    :ivar slots: the slots that tell where one is; a place is the number of their values, P places, 0 for none.
-    :ivar options: (O, 1 + T) int64: of each direction the shortest option of each effect.
-    :ivar leads: (P, O) int64, the next place; 0 where no fact tells.
-    :ivar goal: the goal's place; 0 where no move reached it.
+    :ivar slots: the slots that identify a place; a place is the number of their values, P places, 0 for none.
+    :ivar options: (O, 1 + T) int64: for each direction, the shortest option of each effect.
+    :ivar leads: (P, O) int64, the next place; 0 if no fact determines it.
+    :ivar goal: the goal's place; 0 if no move reached it.
     :ivar visited: (P,) bool: a place of this kind was seen.
-    :ivar usual: (P, O) float32, how likely each option is carried out at a place of which nothing else is known.
-    :ivar far: (O,) how likely it is where its direction is open.
-    :ivar points: (S, V, D) float64: by slot and symbol, the confidence that a direction is the way to the goal.
-    :ivar fine: (D, primitives, M): of each direction and primitive the most primitives in turn with its effect, zeros
-        behind them: they pass the places on its way.
-    :ivar aside: by direction and primitive: guesses which directions are open where it ends, from what was seen before.
+    :ivar usual: (P, O) float32, the probability that an option is carried out at a place without other evidence.
+    :ivar far: (O,) the same probability if the option's direction is open.
+    :ivar points: (S, V, D) float64: by slot and symbol, the confidence that a direction leads to the goal.
+    :ivar fine: (D, primitives, M): for each direction and primitive, the longest sequence of primitives with the same
+        effect, padded with zeros; it passes the places on the way.
+    :ivar aside: by direction and primitive: guesses of the directions open at its end, from the panel before.
     """
 
     effects: Effects
@@ -90,10 +90,10 @@ class Outlook:
 
     @classmethod
     def of(cls, memory: Memory, window: int | None = None) -> Outlook:
-        """
-        :param window: learn from the last so many moves alone.
-        :raises InputError: a memory too short for a fact of where one is.
-        """
+        """Learn from a memory.
+
+        :param window: use only the last `window` moves.
+        :raises InputError: a memory too short for a fact that identifies places."""
         life = lived(memory).only(slice(-window if window else 0, None))
         one = (life.action[:, 1:] > 0).sum(1) == 1
         action = np.stack([life.action[:, 0], life.action[:, 1:].max(1)], axis=1)
@@ -122,7 +122,7 @@ class Outlook:
         return cls(effects, memory.rules, slots, options, leads, goal, visited, usual, far, points, made.fine, aside)
 
     def forgotten(self) -> Outlook:
-        """Without facts: only the slots that identify a place remain."""
+        """Return the outlook without facts: only the slots that identify a place remain."""
         usual, points = np.full_like(self.usual, GUESS), np.zeros_like(self.points)
         visited, leads = np.zeros_like(self.visited), np.zeros_like(self.leads)
         effects = replace(self.effects, sure=np.zeros_like(self.effects.sure))
@@ -134,7 +134,7 @@ class Outlook:
         return places(panels, self.slots, self.effects.size)
 
     def pointed(self, panels: np.ndarray) -> np.ndarray:
-        """(n, O): what is left of each option where signs on panels (n, S) point another way."""
+        """Return (n, O): factors that reduce each option if signs on panels (n, S) point in another direction."""
         confidence = self.points[np.arange(panels.shape[1]), panels].max(1)  # (n, D)
         best = confidence.max(1, keepdims=True)
         left = np.where(confidence < best, 1 - best, 1.0)
@@ -142,7 +142,7 @@ class Outlook:
 
 
 def places(panels: np.ndarray, slots: np.ndarray, size: int) -> np.ndarray:
-    """(n,) int64 of panels (n, S); 0 where a slot is not seen."""
+    """Return (n,) int64 places of panels (n, S); 0 if one of the slots is not seen."""
     values = panels[:, slots]
     number = np.zeros(len(panels), dtype=np.int64)
     for value in values.T:
@@ -151,8 +151,8 @@ def places(panels: np.ndarray, slots: np.ndarray, size: int) -> np.ndarray:
 
 
 def walk(effects: Effects, panels: np.ndarray, options: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """What facts tell of options (n, 1 + T) at panels (n, S): how likely they are carried out (n,), NaN where no fact
-    tells, and the panel (n, S) at the end, 0 where none does."""
+    """Predict options (n, 1 + T) at panels (n, S) by facts: the probability that they are carried out (n,), NaN if no
+    fact determines it, and the panel (n, S) at the end, 0 if unknown."""
     state, p = panels, np.ones(len(panels))
     for part in options[:, 1:].T:
         on = np.flatnonzero(part)
@@ -163,14 +163,14 @@ def walk(effects: Effects, panels: np.ndarray, options: np.ndarray) -> tuple[np.
             )  # fmt: skip
             state = state.copy()
             state[on] = np.where(found.known, found.value[..., 0], 0)[:, 0, 0]
-            p[on] = np.where(p[on] < UNLIKELY, p[on], p[on] * found.possible[:, 0])  # what is stopped stays so
+            p[on] = np.where(p[on] < UNLIKELY, p[on], p[on] * found.possible[:, 0])  # a stopped move stays stopped
     return p, state
 
 
 def last_step(
     effects: Effects, fine: np.ndarray, panels: np.ndarray, options: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The panels (n, S) before the last primitive of options (n, 1 + T), in the finest steps, and that primitive."""
+    """Return the panels (n, S) before the last primitive of options (n, 1 + T) in `fine` steps, and that primitive."""
     each, parts = np.arange(len(options)), options[:, 1:].copy()
     last = parts.shape[1] - 1 - (parts[:, ::-1] > 0).argmax(1)
     end = fine[options[:, 0], parts[each, last]]
@@ -198,14 +198,14 @@ class _Making:
         return self.places(walk(self.effects, panels, options)[1])
 
     def _leads(self, direction: int, parts: Sequence[int]) -> np.ndarray:
-        """(P,) int64: the place to which primitives in turn lead from each; 0 where no fact tells."""
+        """Return (P,) int64: the place to which a sequence of primitives leads from each place; 0 if unknown."""
         value, size = self.grid, self.effects.size
         for k in self.effects.index(np.array([[direction, part] for part in parts])):
             value = np.stack([self.laws[k, s][v] for s, v in zip(self.slots, value.T, strict=True)], axis=1)
         return np.where((value > 0).all(1), value @ size ** np.arange(len(self.slots))[::-1], 0)
 
     def options(self) -> tuple[np.ndarray, np.ndarray]:
-        """The shortest option of each effect on places, and where each leads: (O, 1 + T), (P, O)."""
+        """Return the shortest option of each effect on places, and where each leads: (O, 1 + T), (P, O)."""
         options: list[list[int]] = []
         leads: list[np.ndarray] = []
         for direction in range(self.directions):
@@ -234,14 +234,14 @@ class _Making:
         return fine
 
     def open(self, panels: np.ndarray) -> np.ndarray:
-        """(m, D) bool: some action in the direction is carried out."""
+        """Return (m, D) bool: some action in the direction is carried out."""
         actions = np.broadcast_to(self.effects.actions, (len(panels), *self.effects.actions.shape))
         possible = self.effects.predict(np.ones((len(panels), 1), dtype=np.int64), panels[:, None], actions).possible
         likely = np.nan_to_num(possible, nan=0.0) > GUESS
         return np.stack([likely[:, self.effects.actions[:, 0] == d].any(1) for d in range(self.directions)], axis=1)
 
     def usual(self, single: Lived, options: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """How likely options are carried out at a place of which nothing is known (P, O), and in an open direction."""
+        """Return how likely options are carried out without evidence of the place (P, O), and in an open direction."""
         panels = np.unique(single.before[:, 0], axis=0)
         opens = self.open(panels)
         few = np.random.default_rng(0).permutation(len(panels))[:500]
@@ -252,7 +252,7 @@ class _Making:
         return (np.stack(about, axis=1)[:, options[:, 0]] * far).astype(np.float32), far
 
     def aside(self, life: Lived) -> dict[tuple[int, int], list[Guess]]:
-        """See `Outlook.aside`; of all moves whose end was seen."""
+        """See `Outlook.aside`; uses all moves whose end was seen."""
         life = life.only(np.flatnonzero(life.carried & (life.after[:, 0, 0] > 0)))
         opens = self.open(life.after[:, 0])
         last, final = last_step(self.effects, self.fine, life.before[:, 0], life.action)
@@ -265,8 +265,8 @@ class _Making:
         return aside
 
     def points(self, memory: Memory, life: Lived) -> np.ndarray:
-        """(S, V, D): of the places of trials that reached the goal, the direction in which each was left last, or
-        passed."""
+        """Return (S, V, D): for the places of trials that reached the goal, the direction in which each was last left
+        or passed. See `signs_of`."""
         own = slice(len(memory) - len(life), None)
         trial = memory.episode[own].astype(np.int64) * (1 << 16) + memory.trial[own]
         life = replace(life, episode=trial).only(np.isin(trial, trial[(memory.flags[own] & REACHED) != 0]))
@@ -297,8 +297,8 @@ class _Making:
 
 
 def signs_of(count: np.ndarray) -> np.ndarray:
-    """The slots that point the way, from counts (S, V, D) of ways left at symbols: where the commonest symbol, which
-    mostly shows that nothing is there, is left out, the rows of each symbol agree on a direction.
+    """Find the slots that point the way, from counts (S, V, D) of the direction taken at each symbol: apart from the
+    commonest symbol, which mostly stands for an empty slot, the rows of each symbol agree on a direction.
 
     :returns: (S, V, D) float64, the confidence that a symbol points that way.
     """
@@ -311,15 +311,15 @@ def signs_of(count: np.ndarray) -> np.ndarray:
 
 
 def _one_effect(one: np.ndarray, other: np.ndarray) -> bool:
-    """Whether two options lead to the same places wherever both are known."""
+    """Return whether two options lead to the same places wherever both are known."""
     both = (one > 0) & (other > 0)
     return bool(both.any() and (one[both] == other[both]).all())
 
 
 def memory_of_run(run: Path, upto: int | None = None) -> Memory:
-    """The memory of a run, or its first `upto` records.
+    """Return the memory of a run, or its first `upto` records.
 
-    :raises InputError: a run without a memory, or one with fewer records.
+    :raises InputError: a run without a memory, or with fewer records.
     """
     memory = Memory.load(run / FOLDER)
     if upto is not None and len(memory) < upto:
@@ -328,13 +328,13 @@ def memory_of_run(run: Path, upto: int | None = None) -> Memory:
 
 
 class GraphPlayer:
-    """Plans in each maze over the places that it saw, which are certain, and those that its facts make likely.
+    """Plan in each maze over the seen places, which are certain, and the places that facts make likely.
 
-    A law that no move had shown before is learned where it is met, for the rest of the episode.
+    A move that contradicts the known laws adds its law for the rest of the episode.
 
-    :ivar values: (B, P, O) of each option at each place; `p` how likely it is carried out, `leads` where to.
+    :ivar values: (B, P, O) of each option at each place; `p` the probability that it is carried out, `leads` its end.
     :ivar seen: (B, P) bool; `goal`, `here` (B,) int64 places, 0 for none; `chosen` (B,) int64, 1 + the option.
-    :ivar panels: (B, S) int64, what is seen now.
+    :ivar panels: (B, S) int64, the current panels.
     """
 
     def __init__(self, outlook: Outlook) -> None:
@@ -382,7 +382,7 @@ class GraphPlayer:
         return look.options[choice - 1]
 
     def _learn(self, percept: Percept, now: np.ndarray) -> np.ndarray:
-        """Take in where the latest moves led; returns the environments in which that was not known."""
+        """Record where the latest moves led; return the environments in which the outcome was unexpected."""
         moved = np.flatnonzero((self.chosen > 0) & ~percept.first)
         before, option = self.here[moved], self.chosen[moved] - 1
         led = self.leads[moved, before, option]
@@ -399,7 +399,7 @@ class GraphPlayer:
         return moved[stopped | met | unlike]
 
     def _law(self, env: int, option: int, place: int, to: int) -> None:
-        """An option led from a place to another: each slot changes likewise wherever it has this value."""
+        """Add the law of an option that led from a place to another: a slot with this value always changes likewise."""
         size, slots = self.outlook.effects.size, len(self.outlook.slots)
         shape = [size] * slots
         leads = self.leads[env, :, option].reshape(shape)
@@ -416,7 +416,7 @@ class GraphPlayer:
         ).ravel()
 
     def _look(self, envs: np.ndarray, panels: np.ndarray, here: np.ndarray) -> None:
-        """Take in what was not seen before: what the signs afford, and what facts make likely behind."""
+        """Record new places: the moves that their panels allow, and the places that facts make likely beyond."""
         look = self.outlook
         count = len(look.options)
         options = np.tile(look.options, (len(envs), 1))
@@ -450,9 +450,9 @@ class GraphPlayer:
         self.guessed[env, place] = True
 
     def _think(self, envs: np.ndarray) -> None:
-        """Plan anew from every place that was seen: one value iteration over all of these mazes."""
+        """Plan anew from every seen place, in one value iteration over these mazes."""
         look, (many, options) = self.outlook, self.outlook.leads.shape
-        lost = (self.goal[envs] == 0) & (self.last_place[envs] == 0)  # nobody knows the goal
+        lost = (self.goal[envs] == 0) & (self.last_place[envs] == 0)  # the goal is unknown
         to = self.leads[envs]
         may_be = ~look.visited & ~self.seen[envs]  # (E, P)
         unknown = (to == 0) | np.take_along_axis(may_be, to.reshape(len(envs), -1), 1).reshape(to.shape)

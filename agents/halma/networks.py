@@ -1,9 +1,9 @@
 """Networks of HALMA's agents: the encoders of Table S2, actor and critic over options, and a network as an actor.
 
-Features are what the replay buffer keeps: (..., 11, 19) uint8 symbols, (..., 128, 128, 3) uint8 pictures, or
-(..., 64, 33) float32 slots of SPACE. All layers have ReLU and `size` units unless said otherwise. Actor and critic
-(Figs S7 and S8) go through an option of T primitives as T + 1 choices of four, direction first. In a world of other
-rules symbols have other columns, and primitives are chosen from as many as it has.
+Features are the content of the replay buffer: (..., 11, 19) uint8 symbols, (..., 128, 128, 3) uint8 pictures, or
+(..., 64, 33) float32 slots of SPACE. All layers have ReLU and `size` units unless stated otherwise. Actor and critic
+(Figs S7 and S8) process an option of T primitives as T + 1 choices of four, direction first. In a world of other rules,
+the number of symbol columns and of primitives follows the rules.
 """
 
 from collections.abc import Callable
@@ -27,12 +27,12 @@ HEADS, LAYERS = 4, 4
 MASKED = -1e9
 CHOICES = 4  # of a direction
 
-# What is added (B, 4) to the logits of the next choice, given the choices made so far, (B, t) int64.
+# Maps the choices made so far, (B, t) int64, to an addend (B, 4) for the logits of the next choice.
 Bias = Callable[[torch.Tensor], torch.Tensor]
 
 
 class Body(nn.Module):
-    """An agent's encoder, and its LSTM where it has one: from n sequences of K observations to (n, K, size)."""
+    """An agent's encoder, with its LSTM if it has one: from n sequences of K observations to (n, K, size)."""
 
     def __init__(self, config: HALMAConfig) -> None:
         super().__init__()
@@ -44,7 +44,7 @@ class Body(nn.Module):
         self.memory = LSTM(size, 1 + config.max_opt_len, choices) if config.recurrent else None
 
     def start(self, n: int) -> Memo:
-        """The memo of n agents at the beginning of an episode."""
+        """Return the memo of n agents at the start of an episode."""
         zeros = next(self.parameters()).new_zeros(n, self.size if self.memory is not None else 0)
         return Memo(zeros, zeros.clone())
 
@@ -55,7 +55,7 @@ class Body(nn.Module):
         :param features: (n, K, ...).
         :param action: (n, K, 1 + T) int64, the option before each observation; `reward` (n, K) is its reward.
         :param first: (n, K) bool: an episode begins.
-        :param memo: before the first observation.
+        :param memo: memo before the first observation.
         :returns: (n, K, size), and the memo after the last observation.
         """
         n, moves = first.shape
@@ -68,7 +68,7 @@ class LSTM(nn.Module):
     al. (2016), and whose state is reset where an episode begins.
 
     Decision: the panel's features are normalised, and the output is added to them. In the features of an untrained
-    encoder panels differ less than options do; without both measures an agent learns from its own options before it
+    encoder, panels differ less than options do. Without both measures an agent learns from its own options before it
     learns from panels: after 260 episodes TRAN+LSTM finished 0.35 of 10 trials, with both 5.
     """
 
@@ -103,8 +103,8 @@ class LSTM(nn.Module):
 
 
 class Relations(nn.Module):
-    """Four self-attention layers that share their parameters, with four heads and layer normalisation, then the
-    maximum over the tokens (Zambaldi et al., 2019). Each token carries a one-hot index (F.1)."""
+    """Four self-attention layers with shared parameters, four heads and layer normalisation, then the maximum over the
+    tokens (Zambaldi et al., 2019). Each token carries a one-hot index (F.1)."""
 
     index: torch.Tensor
 
@@ -120,7 +120,7 @@ class Relations(nn.Module):
     def forward(self, tokens: torch.Tensor, shown: torch.Tensor | None = None) -> torch.Tensor:
         """(n, tokens, width) -> (n, size). Products are bfloat16, which costs a third of float32 here.
 
-        :param shown: (n, tokens) bool, which tokens there are, at least one of each n; None for all.
+        :param shown: (n, tokens) bool, the tokens that exist, at least one in each n; None for all.
         """
         tokens = torch.cat([tokens, self.index.to(tokens.dtype).expand(len(tokens), -1, -1)], 2)
         if shown is None:
@@ -135,7 +135,7 @@ class Relations(nn.Module):
             state = self.enter(tokens)
             for _ in range(LAYERS):
                 query, key, value = self.ask(state).view(n, count, 3, HEADS, -1).unbind(2)
-                # Written out: the fused kernel takes twice as long for so few and so narrow tokens.
+                # Explicit products: the fused kernel takes twice as long for so few and so narrow tokens.
                 logits = torch.einsum("nihd,njhd->nhij", query, key) * query.shape[-1] ** -0.5
                 weight = logits.masked_fill(~shown[:, None, None], MASKED).softmax(-1)
                 seen = torch.einsum("nhij,njhd->nihd", weight, value).flatten(2)
@@ -156,8 +156,8 @@ class SymbolMLP(nn.Module):
 class SymbolTransformer(nn.Module):
     """Relations between the symbols that the panel shows, then an MLP.
 
-    Decision: zeros are no tokens, since "only non-zero distances" are displayed (3.1). With all 11 tokens the ones that
-    are the same in every panel would make up nearly the whole maximum: features hardly differ, and ReLUs die.
+    Decision: zeros are no tokens, since "only non-zero distances" are displayed (3.1). With all 11 tokens, the tokens
+    common to all panels would make up nearly the whole maximum: features hardly differ, and ReLUs die.
     """
 
     def __init__(self, size: int, columns: int) -> None:
@@ -241,12 +241,12 @@ def _convolutions(*kernels: tuple[int, int, int, int, int]) -> nn.Sequential:
 
 
 def scale_pictures(pictures: torch.Tensor) -> torch.Tensor:
-    """uint8 of any shape as bfloat16 in 0..1."""
+    """Scale uint8 pictures of any shape to bfloat16 in 0..1."""
     return pictures.to(torch.bfloat16).div_(255)
 
 
 def _see(convolutions: nn.Sequential, pictures: torch.Tensor) -> torch.Tensor:
-    """Convolutions of (n, 128, 128, 3) uint8 or, scaled, bfloat16; products are bfloat16, as in `Relations`."""
+    """Apply convolutions to (n, 128, 128, 3) uint8 or scaled bfloat16; products are bfloat16, as in `Relations`."""
     scaled = scale_pictures(pictures) if pictures.dtype == torch.uint8 else pictures
     with torch.autocast(pictures.device.type, torch.bfloat16):
         return convolutions(scaled.permute(0, 3, 1, 2)).float()
@@ -277,8 +277,8 @@ class ActorNetwork(nn.Module):
         bias: Bias | None = None,
         drawn: bool = True,
     ) -> torch.Tensor:
-        """Options (n, 1 + T) int64 for vectors (n, size) of the body: drawn with `generator` or torch's own, or, choice
-        by choice, the likeliest."""
+        """Return options (n, 1 + T) int64 for vectors (n, size) of the body: drawn with `generator` or torch's own, or,
+        choice by choice, the likeliest."""
         given = self.enter(made)
         hidden, previous = torch.zeros_like(given), torch.zeros_like(given)
         chosen = torch.empty(len(given), 0, dtype=torch.int64, device=given.device)
@@ -295,7 +295,7 @@ class ActorNetwork(nn.Module):
         return chosen
 
     def relaxed(self, made: torch.Tensor, temperature: float) -> torch.Tensor:
-        """Drawn options as one-hot choices (n, 1 + T, C) float32 whose gradient is that of a softmax at a temperature
+        """Draw options as one-hot choices (n, 1 + T, C) float32 with the gradient of a softmax at a temperature
         (straight-through Gumbel-softmax). C is the largest number of choices in a step; others are padded with 0."""
         given = self.enter(made)
         hidden, previous = torch.zeros_like(given), torch.zeros_like(given)
@@ -308,7 +308,7 @@ class ActorNetwork(nn.Module):
         return torch.stack(choices, 1)
 
     def distribution(self, made: torch.Tensor, bias: Bias | None = None) -> tuple[torch.Tensor, torch.Tensor]:
-        """All options (4 P^T, 1 + T) int64 and their probabilities (4 P^T,) for one vector (1, size)."""
+        """Return all options (4 P^T, 1 + T) int64 and their probabilities (4 P^T,) for one vector (1, size)."""
         given = self.enter(made)
         hidden, previous = torch.zeros_like(given), torch.zeros_like(given)
         chosen = torch.empty(1, 0, dtype=torch.int64, device=given.device)
@@ -326,7 +326,7 @@ class ActorNetwork(nn.Module):
         return chosen, total.exp()
 
     def log_likelihood(self, made: torch.Tensor, options: torch.Tensor) -> torch.Tensor:
-        """(n, C) float32 of each of C options (n, C, 1 + T) for vectors (n, size) of the body."""
+        """Return (n, C) float32: for each of C options (n, C, 1 + T), its log-likelihood given vectors (n, size)."""
         given = self.enter(made)[:, None]
         hidden = torch.zeros_like(given).expand(-1, options.shape[1], -1)
         previous = torch.zeros_like(given)
@@ -353,7 +353,7 @@ class CriticNetwork(nn.Module):
         self.values = nn.ModuleList(ValueDecoder(size, steps, choices) for _ in range(2))
 
     def forward(self, made: torch.Tensor, options: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        """Both values (...) of options for vectors (..., size) of the body; dimensions broadcast.
+        """Return both values (...) of options for vectors (..., size) of the body; dimensions broadcast.
 
         :param options: (..., 1 + T) int64, or one-hot choices (..., 1 + T, C) float32.
         """
@@ -362,11 +362,11 @@ class CriticNetwork(nn.Module):
 
 
 class ValueDecoder(nn.Module):
-    """The value of an option: each choice has its own weights, which are added to the body's vector."""
+    """The value of an option. Each choice has its own weights, which are added to the body's vector."""
 
     def __init__(self, size: int, steps: int, count: int) -> None:
         super().__init__()
-        self.count = count  # of a choice
+        self.count = count  # number of alternatives of a choice
         self.enter = nn.Linear(size, size)
         self.choices = nn.Linear(count * steps, size, bias=False)
         self.layers = nn.Sequential(nn.ReLU(), nn.Linear(size, size), nn.ReLU(), nn.Linear(size, 1))
@@ -380,7 +380,7 @@ class ValueDecoder(nn.Module):
 
 
 class Perception(NamedTuple):
-    """:ivar shape, dtype: of the features of one observation.
+    """:ivar shape, dtype: shape and dtype of the features of one observation.
     :ivar read: (B, ...) uint8 observations -> (B, *shape) features on the device.
     """
 
@@ -390,7 +390,7 @@ class Perception(NamedTuple):
 
 
 def make_perception(config: HALMAConfig, device: torch.device) -> Perception:
-    """Symbols and pictures are their own features; those of the SPACE agent are the slots of its pretrained model.
+    """Return the features of a config: symbols or pictures themselves, or slots of the SPACE agent's pretrained model.
 
     :raises InputError: `space_model` names no model.
     """
@@ -402,13 +402,13 @@ def make_perception(config: HALMAConfig, device: torch.device) -> Perception:
 
 
 class NetworkActor:
-    """Plays an option of a network with probability `greedy`, else one to explore.
+    """Play an option of a network with probability `greedy`, else an exploratory option.
 
-    :ivar deterministic: the network's option is the likeliest; else it is drawn.
-    :ivar explore: gives the options to explore.
-    :ivar generator: of the network's options, seeded anew when all episodes begin; None for torch's own, as in
+    :ivar deterministic: take the network's likeliest option; else draw.
+    :ivar explore: returns the exploratory options.
+    :ivar generator: generator of the network's options, reseeded when all episodes begin; None for torch's own, as in
         training.
-    :ivar features: of the latest percept.
+    :ivar features: features of the latest percept.
     """
 
     def __init__(
@@ -429,7 +429,7 @@ class NetworkActor:
         self.guide_weight = 0.0
 
     def memo_of(self, percept: Percept) -> Memo:
-        """The network's memo before it reads a percept."""
+        """Return the network's memo before it reads a percept."""
         if self.memo is None or len(self.memo.hidden) != len(percept.first):
             self.memo = self.network.body.start(len(percept.first))
         return self.memo
@@ -453,12 +453,12 @@ class NetworkActor:
         return explored(rng, options, self.greedy, rules, self.explore)
 
     def bias(self, chosen: torch.Tensor) -> torch.Tensor:
-        """(B, 4) what the guide adds to the logits of the next choice, given those made so far (B, t)."""
+        """Return (B, 4), the guide's addend to the logits of the next choice after the choices made so far (B, t)."""
         assert self.guide is not None
         return self.guide_weight * torch.from_numpy(self.guide.bias(chosen.cpu().numpy())).to(chosen.device)
 
     def consult(self, knowledge: Advice, weight: float) -> None:
-        """Mix the scores of a graph's facts into the logits from now on."""
+        """Add the scores of a graph's facts to the logits from now on."""
         self.guide = GraphGuide(knowledge, self.network.steps - 1, self.network.rules)
         self.guide_weight = weight
 
@@ -471,9 +471,9 @@ def make_player(
     *,
     drawn: bool = False,
 ) -> NetworkActor:
-    """An actor as it plays at the end of its training: TD3's takes the likeliest option and explores any.
+    """Return an actor as it plays at the end of its training. TD3's takes the likeliest option and explores any.
 
-    :param drawn: TD3's draws its options, too, as the target of its critic does.
+    :param drawn: draw TD3's options too, as the target of its critic does.
     """
     td3 = config.learner == "td3"
     return NetworkActor(

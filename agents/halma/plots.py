@@ -1,4 +1,4 @@
-"""Pictures of HALMA's results: Table 1, learning curves (Figs S9 to S11), the ablations (Figs S14 to S16), and the
+"""Plots of HALMA's results: Table 1, learning curves (Figs S9 to S11), the ablations (Figs S14 to S16), and the
 hitmaps of knowledge bases (Fig. S6)."""
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 
     from gumption.envs.halma import KnowledgeBases
 
-# Columns of Table 1 by the agent's name, as `columns` of evaluation.py gives them.
+# Columns of Table 1 by the agent's name, as `columns` of evaluation.py returns them.
 Columns = Mapping[str, Mapping[str, Any]]
-# The paper's (mean, standard deviation) in percent, by test and measure, of one agent.
+# One agent's (mean, standard deviation) in the paper, in percent, by test and measure.
 Published = Mapping[str, Mapping[str, tuple[float, float] | None]]
 
 NAMES = {
@@ -61,7 +61,7 @@ def plot_table(
             _percent(axis, NAMES[measure])
         axes[-1].set_xticks(range(len(rows)), [TEST_NAMES.get(test, test) for test in rows])
         axes[-1].set_xlim(-0.5, len(rows) - 0.5)
-        for axis in axes:  # lines between T and RT, the diagnostic tests, and these together
+        for axis in axes:  # lines separate T and RT, the diagnostic tests, and all diagnostic tests together
             for between in (1.5, len(ROWS) - 1.5):
                 axis.axvline(between, color="#bbbbbb", linewidth=0.8)
         handles, labels = axes[0].get_legend_handles_labels()
@@ -119,8 +119,8 @@ def plot_learning(
     """Write STEM.png and STEM.svg: finished trials and valid moves over the episodes, mean and interval over the seeds.
 
     :param curves: by the name of the agent: {"episodes": (points,), "finished_trials", "valid_moves": (runs, points)},
-        moving averages over as many episodes as there are training mazes (paper, F.2). Colours go by place, as in
-        `plot_table`, also where an agent without a curve is left out.
+        moving averages over as many episodes as there are training mazes (paper, F.2). Colours follow the position, as
+        in `plot_table`, also if an agent without a curve is left out.
     :raises InputError: nothing to draw.
     """
     drawn = {name: curve for name, curve in curves.items() if curve}
@@ -135,7 +135,7 @@ def plot_learning(
 
 
 def read_learning(run_dir: Path) -> dict[str, Any] | None:
-    """The learning curve of a run for `plot_learning`; None for a run without metrics."""
+    """Read the learning curve of a run for `plot_learning`; None for a run without metrics."""
     from gumption.agents.run_folder import read_metrics
 
     lines = read_metrics(run_dir)
@@ -152,8 +152,8 @@ def plot_ablation(
     axis_label: str,
     title: str = "",
 ) -> tuple[Path, Path]:
-    """Write STEM.png and STEM.svg: each measure on T, RT, all diagnostic tests together and each of one's own, over a
-    varied setting.
+    """Write STEM.png and STEM.svg: each measure on T, RT, all diagnostic tests together and each user-defined test,
+    over a varied setting.
 
     :param agents: by the name of the agent, by the value of the setting, a column of Table 1.
     :raises InputError: nothing to draw.
@@ -185,7 +185,7 @@ def plot_ablation(
 
 
 def _points(axis: Axes, i: int, name: str, found: Mapping[int, Mapping[str, Any]]) -> None:
-    colour, shift = COLOURS[i % len(COLOURS)], 0.04 * (i - 2)  # side by side, so that intervals do not hide each other
+    colour, shift = COLOURS[i % len(COLOURS)], 0.04 * (i - 2)  # shift the series, so that intervals do not overlap
     places, means = [at + shift for at in found], [one["mean"] for one in found.values()]
     marker = MARKERS[i % len(MARKERS)]
     axis.plot(places, means, color=colour, marker=marker, markersize=4.5, linewidth=1.3, label=name)
@@ -195,10 +195,10 @@ def _points(axis: Axes, i: int, name: str, found: Mapping[int, Mapping[str, Any]
 
 
 def hitmaps(knowledge: KnowledgeBases) -> dict[str, tuple[np.ndarray, np.ndarray]]:
-    """By knowledge base: visits (10, 10, 5) int64 [greater, lesser, direction or any], and (10, 10, 5) bool: is in it;
-    10 is the side of the world.
+    """Return by knowledge base: visits (10, 10, 5) int64 [greater, lesser, direction or any], and membership
+    (10, 10, 5) bool; 10 is the side of the world.
 
-    A pair of KB_A has the visits of the digit that was used up less; of "any" types, of the types that were used most.
+    A pair of KB_A has the visits of its less used digit; for "any" types, of the types that were used most.
     """
     used, greater = knowledge.affordance, np.tri(knowledge.rules.side, k=-1, dtype=bool)[:, :, None]
     least = np.minimum(used[:, None], used[None]) * greater
@@ -218,7 +218,7 @@ def hitmaps(knowledge: KnowledgeBases) -> dict[str, tuple[np.ndarray, np.ndarray
 def plot_hitmaps(knowledge: KnowledgeBases, stem: str | os.PathLike[str], title: str = "") -> tuple[Path, Path]:
     """Write STEM.png and STEM.svg: the visits of each pair of digits by knowledge base and direction (Fig. S6).
 
-    Framed pairs are in the knowledge base: they were visited as often as its threshold asks.
+    Framed pairs are in the knowledge base: their visits reach its threshold.
     """
     from matplotlib.colors import LogNorm
 

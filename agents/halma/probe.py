@@ -1,12 +1,12 @@
 """The linear probe of object slots (paper, F.3, Table S4, Fig. S13).
 
 Panels are drawn with the boxes of their digits. Each digit gets the slot whose box overlaps its own the most; a linear
-SVM learns colour and digit from 70% of these slots and is tested on the rest. The same classifier on as many principal
-components of the pixels inside the true boxes is the yardstick: where it does well on pixels and not on slots, the
-latent space is at fault.
+SVM learns colour and digit from 70% of these slots and is tested on the rest. The baseline is the same classifier on as
+many principal components of the pixels inside the true boxes. If it is accurate on pixels and not on slots, the latent
+space is at fault.
 
-Decision: only slots that the encoder calls present are predictions. All 64 cells of SPACE have a box, and those of
-absent ones, which draw nothing, would overlap with nearly every digit.
+Decision: only slots that the encoder marks as present are predictions. All 64 cells of SPACE have a box, and the boxes
+of absent cells, which draw nothing, would overlap with nearly every digit.
 """
 
 from collections.abc import Mapping
@@ -30,13 +30,13 @@ DIGIT_CLASSES = tuple(str(digit) for digit in range(1, 10))
 PENALTY = 10.0  # C of the SVM
 TRAIN_SHARE = 0.7
 SPLITS = 10
-GLIMPSE = 16  # pixels along the side of a true box's content, scaled
+GLIMPSE = 16  # side in pixels of a true box's scaled content
 AT_ONCE = 256  # panels
-HELD_OUT = 1_000_000  # seed of the mazes: no training takes it
+HELD_OUT = 1_000_000  # seed of the mazes, reserved: no training uses it
 
 
 class SlotEncoder(Protocol):
-    """An encoder whose slots have boxes; SpaceEncoder is one."""
+    """An encoder whose slots have boxes, such as SpaceEncoder."""
 
     def detect(self, pictures: np.ndarray) -> Any:
         """(B, H, H, 3) uint8 -> .slots (B, N, D), .boxes (B, N, 4) x0, y0, x1, y1 in pixels, .present (B, N) bool."""
@@ -69,7 +69,7 @@ class ProbeResult:
     :ivar accuracy: (splits,) in 0..1.
     :ivar confusion: (splits, k, k), the share of class i that was classified as j; NaN for a class without test data in
         a split.
-    :ivar count: samples, `classes_seen` (k,) samples of each class.
+    :ivar count: number of samples, `classes_seen` (k,) samples of each class.
     """
 
     classes: tuple[str, ...]
@@ -79,7 +79,7 @@ class ProbeResult:
     classes_seen: np.ndarray
 
     def to_json(self) -> dict[str, Any]:
-        """Means and standard deviations over the splits, for json.dump; null for a class without test data."""
+        """Return means and standard deviations over the splits, for json.dump; null for a class without test data."""
         has = np.isfinite(self.confusion)
         with np.errstate(invalid="ignore"):
             mean = np.where(has, self.confusion, 0.0).sum(0) / has.sum(0)
@@ -100,9 +100,9 @@ class ProbeResult:
 def linear_probe(
     encoder: SlotEncoder, mazes: Mazes | np.ndarray, painter: PanelPainter, *, panels: Count = 2_000, seed: Seed = 0
 ) -> dict[str, Any]:
-    """Probe an encoder's slots, and the pixels of the true boxes as a yardstick.
+    """Probe an encoder's slots, and as a baseline the pixels of the true boxes.
 
-    :param mazes: mazes whose cells' panels are drawn, or rows (n, 11); the paper takes held-out ones.
+    :param mazes: mazes whose cells' panels are drawn, or rows (n, 11); the paper uses held-out mazes.
     :returns: for json.dump: the number of digits with a slot, and a `ProbeResult.to_json` each of "colour", "digit",
         "colour_pixels" and "digit_pixels".
     :raises InputError: no rows, too few panels, or too few digits with a slot.
@@ -133,9 +133,9 @@ def linear_probe(
 
 @checked
 def probe_model(folder: str | Path, *, panels: Count = 2_000, images: str = "test", seed: Seed = 0) -> dict[str, Any]:
-    """`linear_probe` of a pretrained SPACE model, on panels of 100 mazes like those of the diagnostic tests.
+    """Run `linear_probe` on a pretrained SPACE model, with panels of 100 mazes like those in the diagnostic tests.
 
-    :raises InputError: no model in the folder, or one that finds too few digits.
+    :raises InputError: no model in the folder, or a model that detects too few digits.
     """
     from .space import SpaceEncoder
 
@@ -144,7 +144,7 @@ def probe_model(folder: str | Path, *, panels: Count = 2_000, images: str = "tes
 
 
 def look(encoder: SlotEncoder, rows: np.ndarray, painter: PanelPainter, rng: np.random.Generator) -> Probed:
-    """Draw the panels of rows (n, 11) and give each digit its slot. Hints are left out."""
+    """Draw the panels of rows (n, 11) and assign each digit its slot. Hints are left out."""
     parts: list[tuple[np.ndarray, ...]] = []
     objects = 0
     for start in range(0, len(rows), AT_ONCE):
@@ -166,7 +166,7 @@ def look(encoder: SlotEncoder, rows: np.ndarray, painter: PanelPainter, rng: np.
 
 
 def iou(boxes: np.ndarray, others: np.ndarray) -> np.ndarray:
-    """(..., N, M) area of the intersection over that of the union of boxes (..., N, 4) and others (..., M, 4).
+    """Return (..., N, M): intersection over union of boxes (..., N, 4) and others (..., M, 4).
 
     Boxes are x0, y0, x1, y1; a box without area has 0 with everything.
     """
@@ -179,18 +179,18 @@ def iou(boxes: np.ndarray, others: np.ndarray) -> np.ndarray:
 
 
 def assign_slots(predicted: np.ndarray, present: np.ndarray, truth: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """For each true box (B, M, 4) the present slot with the greatest IoU, of boxes (B, N, 4) and present (B, N).
+    """Assign to each true box (B, M, 4) the present slot with the greatest IoU, from boxes (B, N, 4), present (B, N).
 
-    :returns: slot (B, M) int64, and its IoU (B, M); where that is 0 no present slot overlaps, and the slot is any.
+    :returns: slot (B, M) int64, and its IoU (B, M). If it is 0, no present slot overlaps, and the slot is arbitrary.
     """
     overlap = np.where(present[:, :, None], iou(predicted, truth), 0.0)
     return overlap.argmax(1), overlap.max(1)
 
 
 def true_pixels(pictures: np.ndarray, panel: np.ndarray, boxes: np.ndarray) -> np.ndarray:
-    """The square around each box, scaled: (m, GLIMPSE * GLIMPSE * 3) float32 in 0..1.
+    """Return the square around each box, scaled: (m, GLIMPSE * GLIMPSE * 3) float32 in 0..1.
 
-    :param panel: (m,) which of the pictures (n, H, H, 3) each of the boxes (m, 4) is in.
+    :param panel: (m,) index of the picture (n, H, H, 3) that contains each of the boxes (m, 4).
     """
     import torch
 
@@ -206,12 +206,12 @@ def true_pixels(pictures: np.ndarray, panel: np.ndarray, boxes: np.ndarray) -> n
 def classify(
     samples: np.ndarray, labels: np.ndarray, classes: tuple[str, ...], seed: int = 0, components: int | None = None
 ) -> ProbeResult:
-    """A linear SVM on random splits: C = 10, balanced classes, 70% for training, 10 splits (paper, F.3).
+    """Fit a linear SVM on random splits: C = 10, balanced classes, 70% for training, 10 splits (paper, F.3).
 
     :param samples: (n, D) float; each number is scaled to mean 0 and variance 1 over the training part.
     :param labels: (n,) indices of `classes`.
-    :param components: reduce the samples to so many principal components of the training part first.
-    :raises InputError: fewer than ten samples, or all of one class.
+    :param components: first reduce the samples to this number of principal components of the training part.
+    :raises InputError: fewer than ten samples, or a single class.
     """
     from sklearn.decomposition import PCA
     from sklearn.metrics import confusion_matrix
@@ -228,7 +228,7 @@ def classify(
     accuracies, confusions = [], []
     splits = ShuffleSplit(SPLITS, train_size=TRAIN_SHARE, random_state=seed)
     for train, test in splits.split(samples):
-        # With a linear map in front it is still a linear classifier.
+        # The preceding map is linear, so the classifier stays linear.
         steps = [] if components is None else [PCA(min(components, len(train)), svd_solver="covariance_eigh")]
         machine = SVC(C=PENALTY, kernel="linear", class_weight="balanced", cache_size=500)
         reader = make_pipeline(*steps, StandardScaler(), machine).fit(samples[train], labels[train])
@@ -244,8 +244,8 @@ def classify(
 def plot_probe(results: Mapping[str, Any], path: Path) -> None:
     """Draw the confusion matrices as in Fig. S13, rows the true class; the same data gives the same bytes.
 
-    :param results: of `linear_probe`.
-    :param path: its ending is the format.
+    :param results: results of `linear_probe`.
+    :param path: its ending determines the format.
     """
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure

@@ -1,7 +1,7 @@
 """Runs of HALMA agents: their training, their folders, and their agents ready to play.
 
-Beside what every run has (see agents/run_folder.py) a folder has mazes.jsonl, the mazes of the training, memory/, its
-transitions, and knowledge/, the graph, if it was given one.
+In addition to the files of every run (see agents/run_folder.py) a folder has mazes.jsonl, the mazes of the training,
+memory/, its transitions, and knowledge/, the graph, if it has one.
 """
 
 from contextlib import ExitStack
@@ -30,21 +30,21 @@ from .training import KIND, Life, Living, Training, advice_of_memory
 
 @dataclass(frozen=True)
 class HALMARun(RunResult):
-    """A run that is complete, or its last checkpoint; its policy is its player.
+    """A complete run, or its last checkpoint; its policy is its player.
 
-    :ivar mazes: of the training.
+    :ivar mazes: the mazes of the training.
     :ivar final: {"learner", "episodes", "steps", "finished_trials", "valid_moves", "wall_s", "steps_per_s"}; empty for
-        a run that is not complete; those from before TD3 name no learner.
+        an incomplete run; runs from before TD3 have no "learner".
     """
 
     mazes: Mazes = field(kw_only=True)
 
     def actor(self, *, trained: bool = True, guided: bool = True, drawn: bool = False) -> NetworkActor:
-        """A new actor, which plays as the training did at its end: the network's option with probability greedy_last.
+        """Return a new actor as at the end of training: the network's option has probability greedy_last.
 
-        :param trained: with the network of the training; else with the one that the training began with.
-        :param guided: with the knowledge of the run, if it has any.
-        :param drawn: options are drawn from the network with TD3, too, whose agents take the likeliest.
+        :param trained: use the trained network; else the initial network of the training.
+        :param guided: use the knowledge of the run, if it has any.
+        :param drawn: draw options from the network with TD3 too, whose agents otherwise take the likeliest option.
         """
         device, network = pick_device(self.config.device), self.policy.network
         if not trained:
@@ -69,16 +69,16 @@ class LivedRun(HALMARun):
 def train_halma(
     config: HALMAConfig, run_dir: str | Path | None = None, *, resume: bool = False, progress: bool = True
 ) -> HALMARun:
-    """Train an agent of Table 1, or one that its own knowledge or a given graph guides, by TD3 or MPO; or let the agent
-    "graph" live, which learns facts.
+    """Train an agent of Table 1, optionally guided by its own knowledge or a graph, by TD3 or MPO; or run the agent
+    "graph", which learns facts.
 
-    The same config gives the same run, bit for bit on CPU, also when it was killed and resumed.
+    The same config gives the same run, bit for bit on CPU, also after a kill and a resume.
 
-    :param run_dir: where the run is kept; None keeps nothing on disk.
-    :param resume: go on from the last checkpoint in `run_dir`, if there is one.
+    :param run_dir: folder of the run; None writes nothing to disk.
+    :param resume: continue from the last checkpoint in `run_dir`, if there is one.
     :param progress: report the progress on stderr, on a terminal by a bar.
-    :raises InputError: a folder that is in use, or one begun with another config; a graph that is not there, or has no
-        fact of the world's relations.
+    :raises InputError: a folder in use or begun with another config; a graph that is missing or has no fact of the
+        world's relations.
     """
     folder = opened(run_dir, config, resume)
     if folder is not None and folder.complete:
@@ -108,11 +108,11 @@ def train_halma(
 
 @checked
 def load_run(run_dir: str | Path, *, device: str | None = None, space_model: str | None = None) -> HALMARun:
-    """The run in a folder, as of its last checkpoint, ready to play.
+    """Load the run in a folder, as of its last checkpoint, ready to play.
 
-    :param device: other than the training's.
+    :param device: device, if it differs from the training's.
     :param space_model: the SPACE model's folder, if it was moved.
-    :raises InputError: no run there, a damaged one, or a guided one without its memory.
+    :raises InputError: no run there, a damaged run, or a guided run without its memory.
     """
     run_dir = Path(run_dir)
     config = read_config(run_dir, HALMAConfig, device=device, space_model=space_model)

@@ -1,7 +1,7 @@
 """SPACE: unsupervised object-oriented scene representation via spatial attention and decomposition.
 
-Lin, Wu, Peri, Sun, Singh, Deng, Jiang, Ahn (ICLR 2020); the SPACE agent of HALMA (appendices E.2, F.3) perceives by it.
-Equation numbers are those of Lin et al. A picture is a mixture, pixel by pixel, of a foreground, which has at most one
+Lin, Wu, Peri, Sun, Singh, Deng, Jiang, Ahn (ICLR 2020); the encoder of HALMA's SPACE agent (appendices E.2, F.3).
+Equation numbers are those in Lin et al. A picture is a mixture, pixel by pixel, of a foreground, which has at most one
 object in each cell of a grid, and of K background components.
 
     pictures (B, 3, S, S) -> ImageEncoder -> for each of N = grid * grid cells: z_pres, z_where, z_depth
@@ -29,16 +29,16 @@ from .config import SpaceConfig
 
 KIND = "gumption/space/1"  # of checkpoints
 FOLDER = "checkpoint"
-MODEL = "model."  # of the names of the model's tensors in a checkpoint
-AT_ONCE = 64  # pictures: the activations of more would not fit a cache, and those of thousands not the memory
+MODEL = "model."  # prefix of the model's tensors in a checkpoint
+AT_ONCE = 64  # pictures: the activations of more would exceed a cache, of thousands the memory
 PRESENT = 0.5  # z_pres above which a cell is an object
 LEAST_STD = 1e-4
-DEPTH_CONTRAST = 100.0  # of the softmax by which objects compete for a pixel
-LARGEST_LOGIT = 8.8  # of z_pres: its probability stays within 0.00015 .. 0.99985
-LEAST_SHARE = 1e-5  # of foreground and of background in a pixel, so that logarithms stay finite
+DEPTH_CONTRAST = 100.0  # factor in the softmax by which objects compete for a pixel
+LARGEST_LOGIT = 8.8  # bound of z_pres's logit: its probability stays within 0.00015 .. 0.99985
+LEAST_SHARE = 1e-5  # minimum of foreground and of background in a pixel, so that logarithms stay finite
 
 # ---- The convolution stacks (appendix D): with CELU and group norm in the foreground, ELU and batch norm in the
-# background. Widths are multiples of a base width, so that a narrower model keeps the shape of the published one.
+# background. Widths are multiples of a base width, so that a narrower model keeps the shape of the published model.
 
 
 def celu_block(convolution: nn.Module, channels: int, groups: int) -> nn.Sequential:
@@ -50,12 +50,12 @@ def elu_block(inputs: int, channels: int, stride: int = 1, padding: int = 1) -> 
 
 
 def upsampling(inputs: int, channels: int, factor: int) -> nn.Sequential:
-    """A sub-pixel convolution: (B, inputs, H, W) -> (B, channels, factor * H, factor * W)."""
+    """Return a sub-pixel convolution: (B, inputs, H, W) -> (B, channels, factor * H, factor * W)."""
     return nn.Sequential(nn.Conv2d(inputs, channels * factor**2, 1), nn.PixelShuffle(factor))
 
 
 def mean_and_std(numbers: Tensor, dim: int = -1) -> tuple[Tensor, Tensor]:
-    """Halves of `numbers` along `dim` as the means and, through softplus, the standard deviations of a Gaussian."""
+    """Split `numbers` along `dim` into means and, through softplus, standard deviations of a Gaussian."""
     mean, spread = numbers.chunk(2, dim=dim)
     return mean, F.softplus(spread) + LEAST_STD
 
@@ -64,7 +64,7 @@ def mean_and_std(numbers: Tensor, dim: int = -1) -> tuple[Tensor, Tensor]:
 
 
 def cut_glimpses(pictures: Tensor, where: Tensor, size: int) -> Tensor:
-    """The content of each box, read bilinearly; outside the picture it is black.
+    """Read the content of each box bilinearly; outside the picture it is black.
 
     :param pictures: (B, C, H, W); `where` (B, N, 4).
     :returns: (B * N, C, size, size).
@@ -75,17 +75,17 @@ def cut_glimpses(pictures: Tensor, where: Tensor, size: int) -> Tensor:
     x = scale[:, :1] * axis + shift[:, :1]  # (B * N, size)
     y = scale[:, 1:] * axis + shift[:, 1:]
     grid = torch.stack([x[:, None].expand(-1, size, -1), y[:, :, None].expand(-1, -1, size)], dim=-1)
-    # One grid with the boxes of a picture stacked: the picture need not be repeated for each box.
+    # Stack the boxes of a picture in one grid, so that the picture need not be repeated for each box.
     stacked = grid.view(len(pictures), boxes * size, size, 2)
     read = F.grid_sample(pictures, stacked, align_corners=False)
     return read.view(len(pictures), -1, boxes, size, size).transpose(1, 2).flatten(0, 1)
 
 
 def place_glimpses(glimpses: Tensor, where: Tensor, size: int) -> Tensor:
-    """Each glimpse on a black canvas at its box, as `grid_sample` draws it for the inverse transform.
+    """Place each glimpse on a black canvas at its box, as `grid_sample` does for the inverse transform.
 
-    Boxes are not rotated, so bilinear reading is a matrix product for the rows and one for the columns. That is faster
-    than reading pixel by pixel, and its gradient is summed in a fixed order on a GPU too.
+    Boxes are not rotated, so bilinear reading is one matrix product for the rows and one for the columns. That is
+    faster than reading pixel by pixel, and its gradient is summed in a fixed order on a GPU too.
 
     :param glimpses: (B * N, C, g, g); `where` (B, N, 4).
     :returns: (B * N, C, size, size).
@@ -100,14 +100,14 @@ def place_glimpses(glimpses: Tensor, where: Tensor, size: int) -> Tensor:
 
 
 def _placing_matrix(scale: Tensor, shift: Tensor, glimpse: int, size: int) -> Tensor:
-    """(M, size, glimpse): weights of the glimpse's pixels in each canvas pixel along one axis."""
+    """Return (M, size, glimpse): weights of the glimpse's pixels in each canvas pixel along one axis."""
     seen_at = (_pixel_centres(size, scale) - shift[:, None]) / scale[:, None]
     index = ((seen_at + 1) * glimpse - 1) / 2
     return F.relu(1 - (index[..., None] - torch.arange(glimpse, device=scale.device)).abs())
 
 
 def _pixel_centres(size: int, like: Tensor) -> Tensor:
-    """(size,) where the middles of pixels lie in -1..1."""
+    """Return (size,): the coordinates in -1..1 of pixel centres."""
     return (torch.arange(size, device=like.device, dtype=like.dtype) * 2 + 1) / size - 1
 
 
@@ -225,11 +225,11 @@ class MaskDecoder(nn.Module):
 class CompDecoder(nn.Module):
     """(M, component) -> a component's mean colours (M, 3, S, S) in 0..1: a spatial-broadcast decoder.
 
-    HALMA (appendix F.3) takes it instead of SPACE's StrongCompDecoder. Each pixel sees z_c and its place, through four
-    3x3 convolutions without padding: it can paint regions, but no digits.
+    HALMA (appendix F.3) uses it instead of SPACE's StrongCompDecoder. Each pixel receives z_c and its position, through
+    four 3x3 convolutions without padding: it can paint regions, but no digits.
     """
 
-    margin = 4  # pixels that four convolutions without padding cut off each side
+    margin = 4  # pixels that four convolutions without padding remove on each side
 
     def __init__(self, image_size: int, base: int, component: int) -> None:
         super().__init__()
@@ -242,8 +242,8 @@ class CompDecoder(nn.Module):
     def forward(self, component: Tensor) -> Tensor:
         axis = torch.linspace(-1, 1, self.side, device=component.device, dtype=component.dtype)
         rows, columns = torch.meshgrid(axis, axis, indexing="ij")
-        # z_c is the same at all pixels and the places are the same for all z_c, so that the first convolution is a
-        # linear map of the one and a convolution of the other.
+        # z_c is the same at all pixels, and the positions are the same for all z_c, so the first convolution is a
+        # linear map of z_c plus a convolution of the positions.
         width = component.shape[1]
         weight = self.broadcast.weight
         of_places = F.conv2d(torch.stack([columns, rows])[None], weight[:, width:], self.broadcast.bias)
@@ -313,7 +313,7 @@ class Space(nn.Module):
         self.background = BackgroundModule(config)
 
     def forward(self, pictures: Tensor, step: int, generator: torch.Generator | None = None) -> SpaceOutput:
-        """The loss of equation 6, and its parts.
+        """Return the loss of equation 6, and its parts.
 
         :param pictures: (B, 3, S, S) in 0..1; `step` sets the annealed values; without a generator latents are means.
         """
@@ -327,14 +327,14 @@ class Space(nn.Module):
         return SpaceOutput(loss.mean(), likelihood, front.boundary, cells, front, behind)
 
     def shrink(self, pictures: Tensor) -> Tensor:
-        """(B, H, H, 3) uint8 pictures as (B, 3, S, S) float32 in 0..1, averaged down where H is a multiple of S."""
+        """Convert (B, H, H, 3) uint8 to (B, 3, S, S) float32 in 0..1, averaged down if H is a multiple of S."""
         values = pictures.permute(0, 3, 1, 2).float() / 255
         factor = values.shape[-1] // self.config.image_size
         return F.avg_pool2d(values, factor) if factor > 1 else values
 
 
 class ForegroundModule(nn.Module):
-    """Objects by spatial attention, inferred for all cells in parallel (equations 3 and 7)."""
+    """Infer objects by spatial attention, for all cells in parallel (equations 3 and 7)."""
 
     cell: Tensor
     frame: Tensor
@@ -355,7 +355,7 @@ class ForegroundModule(nn.Module):
         self.register_buffer("frame", frame / frame.numel(), persistent=False)
 
     def infer(self, pictures: Tensor, step: int, generator: torch.Generator | None) -> Cells:
-        """q(z_fg | x), equation 7, and its divergence from the prior, equation 3."""
+        """Infer q(z_fg | x), equation 7, and its divergence from the prior, equation 3."""
         config = self.config
         heads = self.cell_heads(self.image_encoder(pictures)).flatten(2).transpose(1, 2)  # (B, N, 11)
         presence_logit = LARGEST_LOGIT * torch.tanh(heads[..., 0])
@@ -380,17 +380,17 @@ class ForegroundModule(nn.Module):
         return Cells(presence_logit, presence, where, depth, what, kl.sum(1))
 
     def place(self, scale: Tensor, shift: Tensor) -> Tensor:
-        """z_where (B, N, 4) of unbounded x, y (B, N, 2): a box's middle lies at most half a cell outside its cell."""
+        """Return z_where (B, N, 4) of unbounded x, y (B, N, 2). A box's centre is at most half a cell off its cell."""
         middle = 2 / self.config.grid * (self.cell + 0.5 + torch.tanh(shift)) - 1
         return torch.cat([torch.sigmoid(scale), middle], dim=-1)
 
     def render(self, cells: Cells) -> Foreground:
-        """mu_fg and alpha: the objects of all cells, placed and mixed (appendix D)."""
+        """Compute mu_fg and alpha: the objects of all cells, placed and mixed (appendix D)."""
         batch = len(cells.where)
         appearance, mask = self.glimpse_decoder(cells.what.flatten(0, 1))
         mask = mask * cells.presence.reshape(-1, 1, 1, 1)
         glimpses = torch.cat([mask * appearance, mask], dim=1).unflatten(0, (batch, -1))
-        # One picture at a time fits the cache of a CPU, which halves the time there; a GPU takes them all at once.
+        # One picture at a time fits the cache of a CPU, which halves the time there; a GPU processes them all at once.
         at_once = 1 if glimpses.device.type == "cpu" else batch
         parts = zip(*(part.split(at_once) for part in (glimpses, cells.where, cells.depth)), strict=True)
         placed = (self._place(*part) for part in parts)
@@ -399,15 +399,15 @@ class ForegroundModule(nn.Module):
         return Foreground(mixed[:, :3], mixed[:, 3:], boundary)
 
     def shares(self, cells: Cells) -> Tensor:
-        """(B, N, S, S): the share of each cell's object in each pixel; their sum is alpha."""
+        """Return (B, N, S, S): the share of each cell's object in each pixel; their sum is alpha."""
         _, mask = self.glimpse_decoder(cells.what.flatten(0, 1))
         mask = (mask * cells.presence.reshape(-1, 1, 1, 1)).unflatten(0, cells.depth.shape)
         drawn, weight = self._place(mask, cells.where, cells.depth)
         return (weight * drawn)[:, :, 0]
 
     def _place(self, glimpses: Tensor, where: Tensor, depth: Tensor) -> tuple[Tensor, Tensor]:
-        """Glimpses (B, N, C, g, g), masks last, placed (B, N, C, S, S); and the share of each object in each pixel by
-        mask and nearness, (B, N, 1, S, S).
+        """Place glimpses (B, N, C, g, g), masks last: (B, N, C, S, S). Also return the share of each object in each
+        pixel by mask and nearness, (B, N, 1, S, S).
         """
         drawn = place_glimpses(glimpses.flatten(0, 1), where, self.config.image_size).unflatten(0, depth.shape)
         nearness = DEPTH_CONTRAST * torch.sigmoid(-depth)[:, :, None, None, None]
@@ -415,7 +415,7 @@ class ForegroundModule(nn.Module):
 
 
 class BackgroundModule(nn.Module):
-    """K components: masks z_m one after the other, then colours z_c given the masks (equation 4)."""
+    """Infer K components: masks z_m one after the other, then colours z_c given the masks (equation 4)."""
 
     def __init__(self, config: SpaceConfig) -> None:
         super().__init__()
@@ -438,7 +438,7 @@ class BackgroundModule(nn.Module):
         masks, kl = self._masks(self.picture(pictures), generator)
         flat = masks.flatten(0, 1)
         logits = pictures.new_zeros(batch, 0, 1, *pictures.shape[-2:])
-        if config.components > 1:  # the last component takes the rest
+        if config.components > 1:  # the last component takes the remainder
             logits = self.mask_decoder(masks[:, :-1].flatten(0, 1)).unflatten(0, (batch, -1))
         log_share = stick_breaking(logits)
         repeated = pictures[:, None].expand(-1, config.components, -1, -1, -1)
@@ -450,7 +450,7 @@ class BackgroundModule(nn.Module):
         return Background(colours.view(batch, config.components, *colours.shape[1:]), log_share, kl)
 
     def _masks(self, seen: Tensor, generator: torch.Generator | None) -> tuple[Tensor, Tensor]:
-        """z_m (B, K, mask) with q(z_m_k | x, z_m_<k), and the divergence from p(z_m_k | z_m_<k), (B,)."""
+        """Return z_m (B, K, mask) from q(z_m_k | x, z_m_<k), and the divergence from p(z_m_k | z_m_<k), (B,)."""
         config, batch = self.config, len(seen)
         mask = seen.new_zeros(batch, config.mask)
         state = prior_state = (seen.new_zeros(batch, config.hidden), seen.new_zeros(batch, config.hidden))
@@ -467,7 +467,7 @@ class BackgroundModule(nn.Module):
 
 
 def mixture_log_likelihood(pictures: Tensor, front: Foreground, behind: Background, config: SpaceConfig) -> Tensor:
-    """log p(x | z) of equation 1, (B,): each pixel is foreground with probability alpha, else component k with pi_k."""
+    """Return log p(x | z), equation 1, (B,): a pixel is foreground with probability alpha, else component k by pi_k."""
     alpha = front.alpha[:, 0].clamp(LEAST_SHARE, 1 - LEAST_SHARE)
     of_front = alpha.log() + gaussian_log_density(pictures, front.mean, config.foreground_std).sum(1)
     colours = gaussian_log_density(pictures[:, None], behind.mean, config.background_std).sum(2)  # (B, K, S, S)
@@ -476,8 +476,8 @@ def mixture_log_likelihood(pictures: Tensor, front: Foreground, behind: Backgrou
 
 
 def stick_breaking(logits: Tensor) -> Tensor:
-    """log pi_k (B, K, 1, S, S) from logits (B, K - 1, 1, S, S): each component takes sigmoid(logit) of the rest that
-    those before it leave, and the last one all of it.
+    """Return log pi_k (B, K, 1, S, S) from logits (B, K - 1, 1, S, S): each component takes sigmoid(logit) of the
+    remainder that earlier components leave, and the last component takes all of it.
     """
     nothing = logits.new_zeros(len(logits), 1, *logits.shape[2:])
     taken = torch.cat([F.logsigmoid(logits), nothing], dim=1)
@@ -486,14 +486,14 @@ def stick_breaking(logits: Tensor) -> Tensor:
 
 
 def sample(mean: Tensor, std: Tensor, generator: torch.Generator | None) -> Tensor:
-    """A reparameterised sample of a Gaussian; its mean without a generator."""
+    """Draw a reparameterised sample of a Gaussian; return its mean without a generator."""
     if generator is None:
         return mean
     return mean + std * torch.randn(mean.shape, generator=generator, device=mean.device)
 
 
 def relaxed_bernoulli(logit: Tensor, temperature: float, generator: torch.Generator | None) -> Tensor:
-    """A sample in 0..1 of the binary concrete distribution (Maddison et al., 2017); without a generator its mode."""
+    """Sample in 0..1 from the binary concrete distribution (Maddison et al., 2017); without a generator its mode."""
     if generator is None:
         return torch.sigmoid(logit)
     tiny = torch.finfo(logit.dtype).tiny
@@ -502,20 +502,20 @@ def relaxed_bernoulli(logit: Tensor, temperature: float, generator: torch.Genera
 
 
 def gaussian_kl(mean: Tensor, std: Tensor, prior_mean: Tensor | float = 0.0, prior_std: Tensor | float = 1.0) -> Tensor:
-    """KL(N(mean, std) || N(prior_mean, prior_std)) in nats, number by number."""
+    """Return KL(N(mean, std) || N(prior_mean, prior_std)) in nats, elementwise."""
     ratio = std / prior_std
     return 0.5 * (ratio**2 + ((mean - prior_mean) / prior_std) ** 2 - 1) - ratio.log()
 
 
 def bernoulli_kl(logit: Tensor, prior: float) -> Tensor:
-    """KL(Bernoulli(sigmoid(logit)) || Bernoulli(prior)) in nats; as published, of the unrelaxed distributions."""
+    """Return KL(Bernoulli(sigmoid(logit)) || Bernoulli(prior)) in nats, of the unrelaxed distributions as published."""
     probability = torch.sigmoid(logit)
     present = probability * (F.logsigmoid(logit) - math.log(prior))
     return present + (1 - probability) * (F.logsigmoid(-logit) - math.log1p(-prior))
 
 
 def gaussian_log_density(value: Tensor, mean: Tensor, std: float) -> Tensor:
-    """log N(value; mean, std) in nats, number by number."""
+    """Return log N(value; mean, std) in nats, elementwise."""
     return -0.5 * ((value - mean) / std) ** 2 - math.log(std * math.sqrt(2 * math.pi))
 
 
@@ -524,8 +524,8 @@ def gaussian_log_density(value: Tensor, mean: Tensor, std: float) -> Tensor:
 
 class Detection(NamedTuple):
     """:ivar slots: (B, N, what + 1) float32, z_what and, last, z_pres.
-    :ivar boxes: (B, N, 4) float32, x0, y0, x1, y1 in pixels of the picture, y from the top; they may reach out of it.
-    :ivar present: (B, N) bool, which slots are objects: those with z_pres above one half.
+    :ivar boxes: (B, N, 4) float32, x0, y0, x1, y1 in pixels of the picture, y from the top; may exceed the picture.
+    :ivar present: (B, N) bool: the slot is an object, with z_pres above one half.
     """
 
     slots: Tensor
@@ -534,7 +534,7 @@ class Detection(NamedTuple):
 
 
 class SpaceEncoder:
-    """A frozen pretrained model: latents are their means, z_pres its probability, so that there is no noise.
+    """A frozen pretrained model. Latents are their means, z_pres its probability, so that there is no noise.
 
     :ivar slots: (N, what + 1), the shape of a picture's slots: (64, 33) as published.
     """
@@ -545,9 +545,9 @@ class SpaceEncoder:
 
     @classmethod
     def load(cls, folder: str | os.PathLike[str], device: str = "auto") -> "SpaceEncoder":
-        """The model of a run directory of `pretrain_space`.
+        """Load the model from a run directory of `pretrain_space`.
 
-        :raises InputError: no model there, a damaged one, or one of another kind.
+        :raises InputError: no model there, a damaged model, or a model of another kind.
         """
         place = Path(folder) / FOLDER
         tensors, meta = load_checkpoint(place, KIND)
@@ -563,12 +563,12 @@ class SpaceEncoder:
         return digest.hexdigest()
 
     def encode(self, pictures: np.ndarray | Tensor) -> Tensor:
-        """(B, H, H, 3) uint8 -> slots (B, 64, 33) float32 on the model's device; InputError as `detect`."""
+        """(B, H, H, 3) uint8 -> slots (B, 64, 33) float32 on the model's device; InputError as in `detect`."""
         return self.detect(pictures).slots
 
     @torch.no_grad()
     def detect(self, pictures: np.ndarray | Tensor) -> Detection:
-        """Slots and boxes of (B, H, H, 3) uint8 pictures.
+        """Return slots and boxes of (B, H, H, 3) uint8 pictures.
 
         :raises InputError: pictures of another shape or type.
         """
@@ -581,7 +581,7 @@ class SpaceEncoder:
 
     @torch.no_grad()
     def explain(self, pictures: np.ndarray | Tensor) -> SpaceOutput:
-        """The model's whole output for (B, H, H, 3) uint8 pictures."""
+        """Return the model's whole output for (B, H, H, 3) uint8 pictures."""
         free = self.model.config.fixed_alpha_steps
         return self.model(self._prepared(self._checked(pictures)), free)
 
@@ -601,13 +601,13 @@ class SpaceEncoder:
 
 
 def pixel_boxes(cells: Cells, side: int) -> Tensor:
-    """(B, N, 4) x0, y0, x1, y1 of the cells' boxes in a picture of so many pixels."""
+    """Return (B, N, 4) x0, y0, x1, y1 of the cells' boxes in a picture of `side` pixels."""
     scale, shift = cells.where.chunk(2, dim=-1)
     return (torch.cat([shift - scale, shift + scale], dim=-1) + 1) / 2 * side
 
 
 def model_of(tensors: dict[str, Tensor], config: object, where: Path) -> Space:
-    """The model in a checkpoint's tensors, on the CPU; InputError where they do not fit its settings."""
+    """Build the model from a checkpoint's tensors, on the CPU; InputError if they do not fit its settings."""
     try:
         model = Space(SpaceConfig.from_json(config))
         model.load_state_dict({n.removeprefix(MODEL): t for n, t in tensors.items() if n.startswith(MODEL)})

@@ -1,8 +1,8 @@
 """Pretraining of SPACE on the visual panels of HALMA's training mazes (paper, sections 4 and F.3).
 
-Metrics beside those of every run (see agents/run.py; a step is an update), means over the pictures since the last line:
-loss; log_likelihood, kl_foreground, kl_background and boundary in nats a picture, the boundary before its weight;
-objects, the sum of z_pres; squared_error of the reconstruction, a pixel and colour.
+Metrics on top of agents/run.py (a step is an update), means over the pictures since the last line: loss;
+log_likelihood, kl_foreground, kl_background and boundary in nats per picture, the boundary before its weight; objects,
+the sum of z_pres; squared_error of the reconstruction, per pixel and colour.
 """
 
 import colorsys
@@ -42,13 +42,13 @@ SHOWN = 8  # panels in the pictures of a run
 def pretrain_space(
     config: PretrainingConfig, run_dir: str | Path, *, resume: bool = False, progress: bool = True
 ) -> SpaceEncoder:
-    """Train a SPACE model on panels that are drawn anew for each step, and keep it in a run directory.
+    """Train a SPACE model on panels drawn anew for each step, and save it in a run directory.
 
     On a CPU the same config gives the same bits, also after a stop and a resume.
 
-    :param resume: go on from the run's checkpoint; `steps` may be more than before, and `device` another.
+    :param resume: continue from the run's checkpoint; `steps` may be more than before, and `device` another.
     :param progress: report the progress on stderr, on a terminal by a bar.
-    :raises InputError: a run directory that is in use or was begun with another config; a loss that is not a number.
+    :raises InputError: a run directory in use or begun with another config; a loss that is not a number.
     """
     run_dir, begun = Path(run_dir), config
     if resume and (run_dir / CONFIG).is_file():
@@ -62,7 +62,7 @@ def pretrain_space(
 
 
 class _Pretraining(Learner):
-    """It has no final figures, since a run may go on with more steps."""
+    """The pretraining has no final figures, since a run may continue with more steps."""
 
     kind = KIND
 
@@ -101,11 +101,11 @@ class _Pretraining(Learner):
         for optimiser in self.optimisers.values():
             optimiser.step()
             optimiser.zero_grad(set_to_none=True)
-        self.sums += _measures(output, inputs)  # stays on the device: nothing here waits for it
+        self.sums += _measures(output, inputs)  # stays on the device, so that nothing waits for it
         self.updates += 1
 
     def _batches(self) -> Iterator[Tensor]:
-        """The pictures of each remaining step, uint8 on the device; the next are drawn while a step is computed.
+        """Yield the pictures of each remaining step, uint8 on the device; the next are drawn while a step is computed.
 
         Each step has its own generator, so that a resumed run draws the same pictures.
         """
@@ -153,7 +153,7 @@ class _Pretraining(Learner):
         return {"seed": self.config.seed, "parameters": parameters, "panels": panels}
 
     def keep(self, path: Path) -> None:
-        if read_config(path, PretrainingConfig).steps < self.total:  # it goes on for longer than it was begun for
+        if read_config(path, PretrainingConfig).steps < self.total:  # the run continues beyond its original length
             write_sealed(path / CONFIG, self.config.to_json())
 
     def final(self, curve: list[Line]) -> None:
@@ -164,7 +164,7 @@ class _Pretraining(Learner):
 
 
 def _measures(output: SpaceOutput, inputs: Tensor) -> Tensor:
-    """(7,) in the order of MEASURES."""
+    """Return (7,) in the order of MEASURES."""
     cells = output.cells
     values = (
         output.loss,
@@ -185,7 +185,7 @@ ROWS = ("input", "reconstruction", "detection", "segmentation")
 
 
 def draw_inference(encoder: SpaceEncoder, pictures: np.ndarray, path: Path) -> None:
-    """Write a PNG with a column for each of the (n, H, H, 3) uint8 pictures; the same bytes for the same data.
+    """Write a PNG with a column for each of the (n, H, H, 3) uint8 pictures; the same data gives the same bytes.
 
     In the segmentation each object has its own colour; pixels that are background by more than half are black.
     """
@@ -209,7 +209,7 @@ def draw_inference(encoder: SpaceEncoder, pictures: np.ndarray, path: Path) -> N
             axes[row, column].imshow(image[column], interpolation="nearest")
             axes[row, column].set(xticks=[], yticks=[])
         for cell in np.flatnonzero(present[column]):
-            x0, y0, x1, y1 = boxes[column, cell] - 0.5  # imshow puts the middle of the first pixel at 0
+            x0, y0, x1, y1 = boxes[column, cell] - 0.5  # imshow puts the centre of the first pixel at 0
             frame = Rectangle((x0, y0), x1 - x0, y1 - y0, fill=False, linewidth=1, edgecolor=colours[cell])
             axes[2, column].add_patch(frame)
     for row, name in enumerate(ROWS):
@@ -220,7 +220,7 @@ def draw_inference(encoder: SpaceEncoder, pictures: np.ndarray, path: Path) -> N
 
 
 def segmentation(encoder: SpaceEncoder, pictures: np.ndarray) -> np.ndarray:
-    """(n, S, S, 3) float32: the colour of the object with the greatest share of a pixel, black for background."""
+    """Return (n, S, S, 3) float32: the colour of the object with the largest share in a pixel, black for background."""
     output = encoder.explain(pictures)
     with torch.no_grad():
         shares = encoder.model.foreground.shares(output.cells)
@@ -230,5 +230,5 @@ def segmentation(encoder: SpaceEncoder, pictures: np.ndarray) -> np.ndarray:
 
 
 def _cell_colours(count: int) -> np.ndarray:
-    """(count, 3): hues a golden angle apart, so that neighbours differ."""
+    """Return (count, 3): hues a golden angle apart, so that neighbours differ."""
     return np.array([colorsys.hsv_to_rgb(i * 0.618034 % 1, 0.8, 1.0) for i in range(count)])

@@ -1,21 +1,21 @@
-"""The training of agents that choose options in HALMA (Xie et al., 2021, E.1), by TD3 or by MPO.
+"""Train agents that choose options in HALMA (Xie et al., 2021, E.1), by TD3 or by MPO.
 
 Every step of the batch adds a move of each environment to the replay buffer and is followed by one update of the
-learner (agents/learners/replay.py). `objective` says where a move's value ends:
+learner (agents/learners/replay.py). `objective` determines where a move's value ends:
 
-- "trial": with the move that reaches the goal (decision: later trials are worth the same whatever the agent does in a
-  successful one). A move after which time ends the trial or the episode is not learned from: the next panel is another
-  trial's.
-- "episode" (equation 1): with the move that ends the episode. The panel after any other move is the next one that the
-  agent sees, at the start where a trial ended, so that a trial is worth what later trials gain by it.
+- "trial": with the move that reaches the goal (decision: after a successful trial, later trials have the same value
+  whatever the agent did in it). A move after which time ends the trial or the episode is not learned from, because the
+  next panel belongs to another trial.
+- "episode" (equation 1): with the move that ends the episode. The panel after any other move is the next panel that the
+  agent sees, at the start where a trial ended, so that a trial is credited with gains in later trials.
 
-With the probability of the greedy option the agent takes an option of its actor, in tests too: with TD3 the likeliest;
-with MPO one that it draws (decision: which of two similar options is better, such as one step or two, only trying them
-shows; and the most probable option, taken each time, may lead back to the same new panel for ever).
+With the probability of the greedy option the agent takes an option of its actor, in tests too. TD3 takes the likeliest
+option. MPO draws it (decision: only trials show which of two similar options is better, such as one step or two; and
+the most probable option, taken each time, may lead back to the same new panel for ever).
 
-Metrics beside those of every run (see agents/run.py), a line per `log_interval` episodes: episode, finished_trials and
-valid_moves (moving averages over the last num_mazes episodes, as in F.2: trials that reached the goal, share of valid
-moves), return (undiscounted, per episode), critic_loss, value (mean Q1), greedy (probability of the greedy option).
+Metrics on top of agents/run.py, a line per `log_interval` episodes: episode, finished_trials and valid_moves (moving
+averages over the last num_mazes episodes, as in F.2: trials that reached the goal, share of valid moves), return
+(undiscounted, per episode), critic_loss, value (mean Q1), greedy (probability of the greedy option).
 """
 
 import shutil
@@ -54,35 +54,35 @@ from .lived import GraphPlayer, Outlook, memory_of_run
 from .networks import ActorNetwork, CriticNetwork, make_perception, make_player, scale_pictures
 
 KIND = "gumption/halma-training/1"  # of checkpoints
-FIRST_FACTS = 5_000  # moves after which a life without a network makes its first facts
+FIRST_FACTS = 5_000  # moves after which an agent without a network derives its first facts
 
-# ---- Fixed panels: the replay buffer keeps places instead of pictures, which saves time and memory.
+# ---- Fixed panels: the replay buffer stores places instead of pictures, which saves time and memory.
 #
 # A place is the number of a cell of a maze, 8 bytes instead of a picture's 49 KB. Pictures that occur several times in
-# the replayed moves are drawn once for an update, and go through each network once.
+# the replayed moves are drawn once for an update, and pass through each network once.
 
 
 class Album:
     """The pictures of an update of the networks."""
 
     def __init__(self, env: HALMAVectorEnv, device: torch.device) -> None:
-        """:param env: shows fixed panels."""
+        """:param env: an environment with fixed panels."""
         self._env, self._device = env, device
         self._pictures = torch.empty(0)
 
     def places(self) -> torch.Tensor:
-        """(B,) int64 of the environments."""
+        """Return the (B,) int64 places of the environments."""
         return torch.from_numpy(self._env.places()).to(self._device)
 
     def open(self, places: torch.Tensor) -> torch.Tensor:
-        """Draw the pictures of places (...) int64; returns the index of each place's picture, (...) int64."""
+        """Draw the pictures of places (...) int64; return the index of each place's picture, (...) int64."""
         shown, which = places.unique(return_inverse=True)
         pictures = torch.from_numpy(self._env.pictures(shown.cpu().numpy())).to(self._device)
         self._pictures = scale_pictures(pictures)
         return which
 
     def encode(self, encoder: nn.Module, which: torch.Tensor) -> torch.Tensor:
-        """The encoder's vectors (..., size) of the pictures with the indices (...) of `open`."""
+        """Return the encoder's vectors (..., size) of the pictures with the indices (...) of `open`."""
         looked_at, which = which.unique(return_inverse=True)
         return encoder(self._pictures[looked_at])[which]
 
@@ -91,9 +91,9 @@ class Album:
 
 
 def make_learner(config: HALMAConfig, device: torch.device, album: Album | None = None) -> ReplayLearner:
-    """The learner that the config names, with fresh networks.
+    """Return the learner that the config names, with fresh networks.
 
-    :param album: where the replay buffer keeps places instead of pictures.
+    :param album: the pictures, if the replay buffer stores places instead of pictures.
     """
     networks = ActorNetwork(config).to(device), CriticNetwork(config).to(device)
     parameters = config.parameters
@@ -108,7 +108,7 @@ class Log:
     """Moving averages over the latest `window` episodes."""
 
     def __init__(self, num_envs: int, window: int) -> None:
-        self.counts = np.zeros((4, num_envs))  # of each running episode: trials finished, valid moves, moves, reward
+        self.counts = np.zeros((4, num_envs))  # per running episode: trials finished, valid moves, moves, reward
         self.recent: deque[list[float]] = deque(maxlen=window)
         self.episodes = 0
 
@@ -134,31 +134,31 @@ class Log:
 
 
 class Life(Learner):
-    """The moves of a run: its environments, its memory, and its figures. A class derived from this chooses options.
+    """The moves of a run: its environments, its memory, and its figures. Subclasses choose options.
 
-    :ivar percept: what the agents perceive; `rng` draws what they do not choose.
+    :ivar percept: the agents' current input; `rng` draws everything that they do not choose.
     """
 
     kind = KIND
 
     def __init__(self, config: HALMAConfig, env: HALMAVectorEnv, folder: Path) -> None:
-        """:param folder: of the run, where its memory is kept."""
+        """:param folder: folder of the run, which holds its memory."""
         self.config, self.folder, self.env = config, folder, env
         self.rng = np.random.default_rng(config.seed)
         env.reset(seed=config.seed)
         self.log = Log(env.num_envs, config.num_mazes)
-        self.episode = np.arange(env.num_envs)  # the number of the episode that each environment is in
+        self.episode = np.arange(env.num_envs)  # number of the current episode of each environment
         self.steps, self.begun = 0, env.num_envs
         self.percept = first_percept(env)
         self.total, self.measured_every, self.kept_every = (
             config.episodes, config.log_interval, config.checkpoint_interval,
         )  # fmt: skip
         self.measured = "finished_trials", min(config.log_interval, config.num_mazes)
-        self.kept: int | None = None  # records of the memory at the checkpoint; None for a run that begins
+        self.kept: int | None = None  # records of the memory at the checkpoint; None for a new run
 
     @cached_property
     def memory(self) -> MemoryWriter:
-        """The transitions of the run, which are written as they come."""
+        """The transitions of the run, written as they occur."""
         return MemoryWriter(self.folder / FOLDER, self.config.max_opt_len, keep=self.kept, rules=self.config.rules)
 
     def close(self) -> None:
@@ -171,12 +171,12 @@ class Life(Learner):
 
     @property
     def done(self) -> int:
-        """Episodes; all of them where the steps are used up."""
+        """The number of episodes; all of them once the steps are used up."""
         over = self.config.steps is not None and self.steps >= self.config.steps
         return max(self.total, self.log.episodes) if over else self.log.episodes
 
     def play(self, options: np.ndarray) -> tuple[Outcome, np.ndarray]:
-        """Make a move (B, 1 + T) and remember it; returns its outcome, and (B,) bool: it ended a trial."""
+        """Make a move (B, 1 + T) and record it; return its outcome, and (B,) bool: it ended a trial."""
         outcome = self.env.move(options)
         over = outcome.trial_over | outcome.done
         marks = flags(outcome.valid, outcome.reached, over)
@@ -199,7 +199,7 @@ class Life(Learner):
         return {"mazes": self.env.mazes.fingerprint}
 
     def keep(self, path: Path) -> None:
-        """A memory that was begun before the first checkpoint is begun anew."""
+        """Save the mazes, and delete a memory that was begun before the first checkpoint."""
         if self.kept is None:
             shutil.rmtree(path / FOLDER, ignore_errors=True)
             self.env.mazes.save(path / MAZES)
@@ -236,14 +236,14 @@ class Life(Learner):
 
 
 class Living(Life):
-    """A life without a network: at random until its memory holds a fact of where one is, then by its facts, which are
-    made anew whenever the memory has doubled. A checkpoint ends what it knows of the mazes that it is in, so that a
-    run that goes on from it makes the same moves."""
+    """Run an agent without a network: at random until its memory holds a fact that identifies places, then by its
+    facts, which are recomputed whenever the memory has doubled. A checkpoint discards the current mazes' places, so
+    that a resumed run makes the same moves."""
 
     def __init__(self, config: HALMAConfig, env: HALMAVectorEnv, folder: Path) -> None:
         super().__init__(config, env, folder)
         self.player: GraphPlayer | None = None
-        self.learned, self.due = 0, FIRST_FACTS  # records that the facts were made of, and will be
+        self.learned, self.due = 0, FIRST_FACTS  # records used for the current facts, and for the next
 
     def learn(self, bar: Bar) -> None:
         config, drawn = self.config, np.ones(self.env.num_envs, dtype=bool)
@@ -262,7 +262,7 @@ class Living(Life):
     def _outlook(self) -> None:
         try:
             self.player = GraphPlayer(Outlook.of(memory_of_run(self.folder, self.learned)))
-        except InputError:  # too short for a fact
+        except InputError:  # the memory is too short for a fact
             self.player = None
 
     def state(self) -> tuple[Tensors, dict[str, Any]]:
@@ -279,9 +279,9 @@ class Living(Life):
 
 
 def advice_of_memory(memory: Memory) -> Advice | None:
-    """The facts of an agent's own knowledge bases as advice; None while they state nothing about a choice.
+    """Return the facts of an agent's own knowledge bases as advice; None as long as they support no choice.
 
-    The panel at the end of a trial does not count: no agent sees it.
+    The panel at the end of a trial does not count, because no agent sees it.
     """
     known = KnowledgeBases.of(memory, last_panel="dropped").facts()
     if not any(relation in RELATIONS for _, relation, _ in known):
@@ -296,9 +296,9 @@ class Training(Life):
 
     def __init__(self, config: HALMAConfig, env: HALMAVectorEnv, folder: Path) -> None:
         """
-        :param folder: of the run, where its memory is kept.
-        :raises InputError: a graph that is not there, or has no fact of the world's relations; too many options to
-            have facts each.
+        :param folder: folder of the run, which holds its memory.
+        :raises InputError: a graph that is missing or has no fact of the world's relations; too many options to have
+            facts each.
         """
         super().__init__(config, env, folder)
         settings, device = config.parameters, pick_device(config.device)
@@ -362,7 +362,7 @@ class Training(Life):
             self.learner.update(self.replay, self.rng)
 
     def _consult_memory(self, records: int) -> None:
-        """Make the knowledge that guides the agent anew from its first records."""
+        """Recompute the knowledge that guides the agent from its first `records` records."""
         self.guided_until = records
         advice = advice_of_memory(memory_of_run(self.folder, records))
         if advice is not None:

@@ -1,4 +1,4 @@
-"""The agent of a run in one maze, for `gumption watch`: its options, how likely they were, and what spoke for them."""
+"""The agent of a run in one maze, for `gumption watch`: its options, their probabilities, and the supporting facts."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def watch(
 
 
 class HALMAPlayer(Player):
-    """Plays one maze by an actor's own options, without exploration.
+    """Play one maze by an actor's own options, without exploration.
 
     An option is shown as its direction and its length, each with the summed probability of all such options.
     """
@@ -107,7 +107,7 @@ class HALMAPlayer(Player):
         return move + f"; trial {int(env.trial[0])} is over" * over, reached
 
     def _explain(self, made: torch.Tensor) -> tuple[Choice, ...]:
-        """The choices of a direction and of a length, for a vector (1, size) of the body."""
+        """Return the choices of a direction and of a length, for a vector (1, size) of the body."""
         network, guide = self.actor.network, self.actor.guide
         options, alone = (part.cpu().numpy() for part in network.distribution(made))
         mixed = alone if guide is None else network.distribution(made, self.actor.bias)[1].cpu().numpy()
@@ -116,7 +116,7 @@ class HALMAPlayer(Player):
         direction, length = int(self._options[0, 0]), int(self._options[0, 1:].sum())
 
         def candidate(label: str, within: np.ndarray, which: np.ndarray, scores: tuple[Score, ...]) -> Candidate:
-            """A share of some of the options."""
+            """Return the candidate that stands for a subset of the options."""
             likely, own = (float(p[within & which].sum() / max(p[within].sum(), 1e-30)) for p in (mixed, alone))
             return Candidate(label, likely, own, scores)
 
@@ -136,12 +136,12 @@ class HALMAPlayer(Player):
         guide = self.actor.guide
         if guide is None:
             return ()
-        guide.bias(np.zeros((1, 0), dtype=np.int64))  # `why` gives the facts of the latest query
+        guide.bias(np.zeros((1, 0), dtype=np.int64))  # `why` returns the facts of the latest query
         return tuple(Score(fact[1], score, (in_words(fact),)) for fact, score in guide.knowledge.why(0, way))
 
 
 class LivedPlayer(HALMAPlayer):
-    """Plays one maze by the plan of an agent without a network. Candidates stand in the order of the plan."""
+    """Play one maze by the plan of an agent without a network. Candidates are in the order of the plan."""
 
     actor: GraphPlayer
 
@@ -161,7 +161,7 @@ class LivedPlayer(HALMAPlayer):
         )
 
     def _choice(self, question: str, options: list[int], chosen: int, labels: list[str], facts: int | None) -> Choice:
-        """:param facts: of each candidate; None for all."""
+        """:param facts: number of facts of each candidate; None for all."""
         player, here = self.actor, self.actor.here[0]
         values, carried = player.values[0, here], player.p[0, here]
         candidates = []

@@ -1,16 +1,16 @@
-"""The pairs of digits that each diagnostic test asks for, by an agent's knowledge bases, and mazes that ask for them.
+"""Choose the digit pairs that each diagnostic test queries, from an agent's knowledge bases; build mazes with them.
 
-Pairs are tables (10, 10, 4) bool: greater digit d1, lesser digit d2, type (direction). A pair is in KB_S where it was
-visited as often as the threshold asks (paper, 3.4, D and footnote 6).
+Pairs are tables (10, 10, 4) bool: greater digit d1, lesser digit d2, type (direction). KB_S contains a pair once its
+visits reach the threshold (paper, 3.4, D and footnote 6).
 
-Decision: no AfT or AnT test asks for a pair that panels showed as often as the threshold asks, in whatever colours, at
-valid or invalid moves, in s or s'. KB_S counts valid decisions alone, so such a pair may be in it with no type; but it
-was seen, and these tests ask for what was not.
+Decision: AfT and AnT tests query only unseen pairs. They exclude each pair whose sightings on panels reach the
+threshold, in any colours, at valid or invalid moves, in s or s'. KB_S counts valid moves only, so it can lack such a
+pair.
 
-Decision: what no two tests ask for is a pair together with its type, (d1, d2, type). With the two digits alone, ST-2
-and AfT-3 could ask for nothing: ST-2 asks for (5, 3, up) because 5 and 3 were seen with another type, and with that
-type ST-1 asks for them. Decision: such a triple belongs to the first test whose definition it meets, whether or not
-that test draws it, so that a test's questions depend neither on a seed nor on the number of mazes.
+Decision: no two tests query the same triple (d1, d2, type). Disjoint digit pairs would leave ST-2 and AfT-3 empty:
+ST-2 queries (5, 3, up) because 5 and 3 were seen with another type, and ST-1 queries them with that type. Decision: a
+triple belongs to the first test whose definition it meets, even if that test does not draw it. A test's questions
+therefore depend neither on a seed nor on the number of mazes.
 """
 
 from __future__ import annotations
@@ -39,14 +39,14 @@ TESTS = ("ST-1", "ST-2", "AfT-1", "AfT-2", "AfT-3", "AfT-4", "AnT")  # in the or
 
 
 def greater_pairs(knowledge: KnowledgeBases) -> np.ndarray:
-    """(10, 10) bool: (d1, d2) with d1 > d2; a zero is never shown."""
+    """Return (10, 10) bool: pairs d1 > d2 > 0. Panels never show a zero."""
     pairs = np.tri(knowledge.rules.side, k=-1, dtype=bool)
     pairs[:, 0] = False
     return pairs
 
 
 class Pair(NamedTuple):
-    """A wall d1 away and a crossing d2 away, both in the direction `type`."""
+    """A wall at distance d1 and a crossing at distance d2, both in the direction `type`."""
 
     d1: int
     d2: int
@@ -57,21 +57,21 @@ class Pair(NamedTuple):
 class Diagnosis:
     """The questions of each test.
 
-    :ivar queries: (10, 10, 4) bool by test, in the order of TESTS; no two overlap.
-    :ivar reasons: by test, why there is nothing to ask.
+    :ivar queries: (10, 10, 4) bool by test, in the order of TESTS; the tables do not overlap.
+    :ivar reasons: for each test without questions, the reason.
     """
 
     queries: dict[str, np.ndarray]
     reasons: dict[str, str]
 
     def pairs(self, test: str) -> list[Pair]:
-        """The pairs of a test, sorted by d1, d2 and type."""
+        """Return the pairs of a test, sorted by d1, d2 and type."""
         return [Pair(int(d1), int(d2), DIRECTIONS[t]) for d1, d2, t in np.argwhere(self.queries[test])]
 
 
 @checked
 def diagnose(knowledge: KnowledgeBases) -> Diagnosis:
-    """Assign the pairs with their types to the tests (paper, 3.4 and D)."""
+    """Assign each triple (d1, d2, type) to a test (paper, 3.4 and D)."""
     met = definitions(knowledge)
     belongs = np.zeros_like(knowledge.s)
     queries: dict[str, np.ndarray] = {}
@@ -86,7 +86,7 @@ def diagnose(knowledge: KnowledgeBases) -> Diagnosis:
 
 
 def definitions(knowledge: KnowledgeBases) -> dict[str, np.ndarray]:
-    """(10, 10, 4) bool by test: the triples that meet its definition, before each is given to the first such test."""
+    """Return (10, 10, 4) bool by test: the triples that meet its definition. Tests may overlap here."""
     s, c, a = knowledge.s, knowledge.c, np.einsum("itjt->ijt", knowledge.a)  # a: both digits understood in this type
     seen = s.any(2, keepdims=True)
     unseen = (greater_pairs(knowledge) & ~shown_pairs(knowledge))[
@@ -104,30 +104,30 @@ def definitions(knowledge: KnowledgeBases) -> dict[str, np.ndarray]:
 
 
 def shown_pairs(knowledge: KnowledgeBases) -> np.ndarray:
-    """(10, 10) bool: pairs d1 > d2 that panels showed often enough, in any colours, at any moves."""
+    """Return (10, 10) bool: pairs d1 > d2 whose sightings reach the threshold, in any colours, at any moves."""
     return knowledge.sightings.sum(2) >= knowledge.threshold
 
 
 def known_pairs(knowledge: KnowledgeBases) -> np.ndarray:
-    """(10, 10) bool: pairs d1 > d2 of any knowledge base, with any types.
+    """Return (10, 10) bool: pairs d1 > d2 of any knowledge base, with any types.
 
-    The paper's KB_ST holds the pairs of ST-2, so none that is in KB_S with all four types. Decision: for AnT such a
-    pair is known all the same. Otherwise AnT would ask for exactly those pairs that were seen most.
+    The paper's KB_ST holds the pairs of ST-2, and so no pair that KB_S holds with all four types. Decision: AnT counts
+    such a pair as known. Otherwise AnT would query exactly the pairs that were seen most.
     """
     return knowledge.s.any(2) | knowledge.c.any(2) | np.any(knowledge.a, axis=(1, 3))
 
 
 def _transitive(known: np.ndarray) -> np.ndarray:
-    """(10, 10): pairs d1 > d3 that are not known but follow from known d1 > d2 and d2 > d3.
+    """Return (10, 10): unknown pairs d1 > d3 that follow from known pairs d1 > d2 and d2 > d3.
 
-    There are none where no known pair follows from two others: then no example shows transitivity.
+    The result is empty if no known pair follows from two others: experience then holds no example of transitivity.
     """
     chains = known @ known  # a product of booleans: some digit lies between
     return chains & ~known & (known & chains).any()
 
 
 def _why_none(test: str, knowledge: KnowledgeBases, met: int, owners: list[str]) -> str:
-    """:param met: the number of triples that meet its definition, all of which belong to the tests `owners`."""
+    """:param met: the number of triples that meet the test's definition. All belong to the tests `owners`."""
     seen = knowledge.s.any(2)
     greater = greater_pairs(knowledge)
     n_seen, unseen, pairs_in_all = int(seen.sum()), greater & ~seen, int(greater.sum())
@@ -178,9 +178,9 @@ def _why_no_analogy(known: np.ndarray, shown: np.ndarray, pairs_in_all: int) -> 
 
 # ---- Test mazes that are built around a pair of digits (paper, Appendix D, "Test Problem Generation").
 #
-# At a state of the optimal path where the oracle stops, a crossing lies d2 away and a wall d1 away, straight on. The
-# path turns at that crossing; the corridor that runs on to the wall is a deceptive branch. An agent that takes the
-# greater digit for the crossing misses the hint and ends in a dead end.
+# At one stop of the oracle on the optimal path, a crossing lies d2 ahead and a wall d1 ahead. The path turns at that
+# crossing; the corridor beyond it up to the wall is a deceptive branch. An agent that takes the greater digit for the
+# crossing misses the hint and ends in a dead end.
 
 MEAN_DEPTH, MEAN_BRANCHES = 5.0, 5.0  # of deceptive branches in tests (paper, A.2)
 ATTEMPTS = 100  # mazes drawn for one question, until one has a new panel and asks for no other pair outside KB_S
@@ -192,13 +192,13 @@ DYNAMIC = "dynamic"  # all mazes of the diagnostic tests together, as in Figs S1
 class Asked(NamedTuple):
     """The question of a test maze.
 
-    :ivar cell: where the pair is seen; the oracle stops there.
+    :ivar cell: the cell whose panel shows the pair; the oracle stops there.
     :ivar panel: the panel row of that cell (11 numbers, see `panel_row`).
-    :ivar seen: how often MEM holds a panel with the same ten digits, whatever its hint.
-    :ivar sightings: records of MEM that show the pair with its type. Not 0 for ST-1; in AfT and AnT less than the
-        threshold.
-    :ivar others: pairs outside KB_S that the oracle's first trial meets elsewhere in the maze, sorted. They are there
-        only if no maze without them was drawn; then a failure may have another cause than the pair.
+    :ivar seen: the number of records of MEM with the same ten digits on a panel, whatever the hint.
+    :ivar sightings: the number of records of MEM that show the pair with its type. Positive for ST-1; below the
+        threshold in AfT and AnT.
+    :ivar others: sorted pairs outside KB_S that the oracle's first trial meets elsewhere in the maze. Not empty only if
+        no maze without such pairs was drawn; a failure may then have another cause than the pair.
     """
 
     pair: Pair
@@ -213,8 +213,8 @@ class Asked(NamedTuple):
 class Record:
     """A maze of a test.
 
-    :ivar seed: the seed and the two stream numbers of its random numbers; empty for training mazes.
-    :ivar asked: None in T and RT, which ask for no pair.
+    :ivar seed: the seed and the two stream numbers of the maze's generator; empty for training mazes.
+    :ivar asked: the question; None in T and RT, which query no pair.
     """
 
     test: str
@@ -224,7 +224,7 @@ class Record:
 
 
 class Refused(NamedTuple):
-    """A pair that no maze could be built around, and why."""
+    """A pair for which no maze could be built, with the reason."""
 
     pair: Pair
     reason: str
@@ -234,10 +234,10 @@ class Refused(NamedTuple):
 class BuiltTest:
     """The mazes of a test.
 
-    :ivar queries: the number of pairs with their types that the test could ask for; 0 for T, RT and own tests.
-    :ivar refused: those of them that could not be built.
-    :ivar reason: why there are no mazes.
-    :ivar maker: the function of an own test, "module:name".
+    :ivar queries: the number of triples that the test can query; 0 for T, RT and user-defined tests.
+    :ivar refused: the triples for which no maze could be built.
+    :ivar reason: the reason if there are no mazes.
+    :ivar maker: the function of a user-defined test, "module:name".
     """
 
     records: tuple[Record, ...]
@@ -247,18 +247,18 @@ class BuiltTest:
     maker: str | None = None
 
 
-#: A test of your own: called with (knowledge, training, rng, mazes), it gives about `mazes` mazes. One that asks for a
-#: pair is given as (maze, Pair, cell), where the panel of the cell shows the pair; `draw_maze(rng, pair)` makes such,
-#: with `knowledge.rules.side` where it is not 10.
+#: A user-defined test: called with (knowledge, training, rng, mazes), it returns about `mazes` mazes. A maze that
+#: queries a pair is returned as (maze, Pair, cell); the panel of the cell shows the pair. `draw_maze(rng, pair)` builds
+#: such a maze; pass `knowledge.rules.side` if it is not 10.
 OwnTest = Callable[["KnowledgeBases", Sequence[Maze], np.random.Generator, int], "Iterable[Maze | OwnQuestion]"]
 OwnQuestion = tuple[Maze, Pair, Cell]
 
 
 class PanelCounts:
-    """How often panels with the same ten digits are in a memory; a panel with another hint only is not new."""
+    """Count the panels of a memory by their ten digits. Panels that differ only in the hint count as equal."""
 
     def __init__(self, panels: np.ndarray, counts: np.ndarray) -> None:
-        """:param panels: (n, 11) int8 rows. :param counts: (n,) how often each was met."""
+        """:param panels: (n, 11) int8 rows. :param counts: (n,) how often each panel occurs."""
         self._keys, which = np.unique(place_codes(panels[:, :10]), return_inverse=True)
         self._counts = np.bincount(which, weights=counts, minlength=len(self._keys)).astype(np.int64)
 
@@ -277,18 +277,18 @@ def build_tests(
     mazes: TestMazes = 50,
     own: Mapping[str, OwnTest] | None = None,
 ) -> dict[str, BuiltTest]:
-    """T, RT and the seven diagnostic tests, in the order of SPLITS, then a person's own.
+    """Build T, RT and the seven diagnostic tests, in the order of SPLITS, then the user-defined tests.
 
-    No two mazes of RT and the diagnostic tests have the same optimal path, and none has that of a training maze. The
-    panel at an asked cell was never met in training; only where ST-1 finds no such panel, it was met less often than
-    the threshold. Decision: a maze where the oracle meets no other pair outside KB_S is preferred, so that a failure
-    there is due to the pair.
+    All mazes of RT and the diagnostic tests have different optimal paths, and no path of a training maze. The panel at
+    a queried cell is absent from training; only if ST-1 has no such panel, a panel that occurs less often than the
+    threshold is used. Decision: mazes in which the oracle meets no other pair outside KB_S are preferred, so that a
+    failure is due to the queried pair.
 
     :param training: the mazes that the agent was trained on.
-    :param mazes: of each test, spread evenly over its pairs.
-    :param own: tests of your own by name.
-    :raises InputError: a name that an own test cannot have, or an own test that gives something else than mazes, or a
-        maze that does not show the pair that it asks for.
+    :param mazes: the number of mazes of each test, spread evenly over its pairs.
+    :param own: user-defined tests by name.
+    :raises InputError: an invalid name of a user-defined test, a result of it that is not mazes, or a maze that does
+        not show the pair that it queries.
     """
     for name in own or {}:
         check_own_name(name)
@@ -309,7 +309,7 @@ def build_tests(
 
 
 def check_own_name(name: str) -> None:
-    """:raises InputError: a name that is no file's, or that another test has."""
+    """:raises InputError: a name that is no valid file name, or that another test has."""
     if re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9_-]*", name) is None:
         raise InputError(f"{name!r} is no name of a test: it has letters, digits, '-' and '_'")
     if name in (*SPLITS, DYNAMIC):
@@ -317,7 +317,7 @@ def check_own_name(name: str) -> None:
 
 
 class _Builder:
-    """The panels that were met, the optimal paths that are used up, and streams of random numbers."""
+    """Build the tests. Holds the training panels, the optimal paths already used, and the random streams."""
 
     def __init__(self, knowledge: KnowledgeBases, training: Iterable[Maze], seed: int, mazes: int) -> None:
         self.knowledge, self.seed, self.mazes = knowledge, seed, mazes
@@ -344,9 +344,9 @@ class _Builder:
         return BuiltTest(tuple(records))
 
     def test(self, test: str, pairs: Sequence[Pair], below: int) -> BuiltTest:
-        """Ask for the pairs in turn, in an order that the seed draws, until there are enough mazes.
+        """Build mazes for the pairs in turn, in a random order, until there are enough mazes.
 
-        :param below: an asked panel was met less often than this.
+        :param below: the panel of a queried cell occurs less often than this in training.
         """
         records: list[Record] = []
         refused: list[Refused] = []
@@ -365,7 +365,7 @@ class _Builder:
         return BuiltTest(tuple(records), len(pairs), tuple(sorted(refused)), reason)
 
     def own_test(self, name: str, make: OwnTest, training: Sequence[Maze]) -> BuiltTest:
-        """The mazes that a person's function gives, by a stream that depends on the name alone."""
+        """Return the mazes of a user-defined test. The random stream depends on the seed and the test's name only."""
         key = int.from_bytes(hashlib.sha256(name.encode()).digest()[:4])
         stream = (self.seed, len(SPLITS), key)
         rng = np.random.default_rng(np.random.SeedSequence(self.seed, spawn_key=stream[1:]))
@@ -397,7 +397,7 @@ class _Builder:
         return maze, self._asked(maze, pair, cell)
 
     def _ask(self, rng: np.random.Generator, pair: Pair, below: int) -> tuple[Maze, Asked] | str:
-        """A maze that asks for a pair, with the panel that was met least, then the fewest other pairs; or why not."""
+        """Draw a maze with the least seen panel, then the fewest other pairs; or return the reason for none."""
         best: tuple[Maze, Asked] | None = None
         repeated = 0
         for _ in range(ATTEMPTS):
@@ -430,13 +430,13 @@ class _Builder:
         return Asked(pair, cell, panel, self.met.count(row), sightings, tuple(sorted(others)))
 
     def _stream(self, test: str, *index: int) -> tuple[tuple[int, ...], np.random.Generator]:
-        """A stream for each maze; by a spawn key, so that it is none of `sample_mazes`."""
+        """Return a stream for a maze. The spawn key keeps it different from the streams of `sample_mazes`."""
         key = (SPLITS.index(test), *index)
         return (self.seed, *key), np.random.default_rng(np.random.SeedSequence(self.seed, spawn_key=key))
 
 
 def _met_pairs(maze: Maze) -> Iterator[Pair]:
-    """The pairs of a crossing and a wall behind it ahead of the stops of the oracle's first trial."""
+    """Yield the pairs (wall behind a crossing) straight ahead at each stop of the oracle's first trial."""
     x, y = maze.start
     for direction, length in oracle_trials(maze, maze.side).exploring:  # such options reach across the box
         t = DIRECTIONS.index(direction)
@@ -446,17 +446,17 @@ def _met_pairs(maze: Maze) -> Iterator[Pair]:
         x, y = x + STEPS[t][0] * length, y + STEPS[t][1] * length
 
 
-# ---- Controls: random mazes that are as large as those of a test.
+# ---- Controls: random mazes of the same size as the mazes of a test.
 #
-# A test maze is built around a corridor, so its way to the goal is short, and short ways are easy. Beside a test stand
-# random mazes with ways as long, and with as many dead ends and crossings as the random mazes of their length allow.
+# A test maze is built around a corridor, so its optimal path is short, and short paths are easy. Each test therefore
+# has control mazes: random mazes with equally long paths and, as far as possible, as many dead ends and crossings.
 
 CANDIDATES = 16  # random mazes of the same length that are drawn for each maze of a test
 SHAPE = ("way", "dead ends", "crossings")
 
 
 def shape_of(mazes: Mazes) -> np.ndarray:
-    """(M, 3) int64: cells from the start to the goal, dead ends, and crossings, in the order of SHAPE."""
+    """Return (M, 3) int64: path length in cells, dead ends and crossings, in the order of SHAPE."""
     degree = (mazes.rows[:, :, 4:8] > 0).sum(2)
     each = np.arange(len(mazes))
     way = np.abs(mazes.rows[each, mazes.start, 8:10].astype(np.int64)).sum(1)
@@ -467,13 +467,13 @@ def shape_of(mazes: Mazes) -> np.ndarray:
 
 @checked
 def matched_mazes(mazes: Mazes, *, seed: Seed = 0, but: Iterable[Maze] = ()) -> Mazes:
-    """A random maze for each of M mazes: maze m has a way as long as that of `mazes[m]`.
+    """Draw a random control maze for each of M mazes; maze m has an optimal path as long as that of `mazes[m]`.
 
-    Paths are drawn uniformly from all optimal paths of the length, branches as in RT. Of `CANDIDATES` times as many as
-    are needed those are taken that differ least in dead ends and crossings, added up over all mazes of a length. No two
-    have the same optimal path, and none that of one of `mazes`. They have the rules of `mazes`.
+    Paths are drawn uniformly from all optimal paths of that length, branches as in RT. `CANDIDATES` mazes are drawn for
+    each maze, and those with the least total difference in dead ends and crossings per length are kept. All optimal
+    paths differ from each other and from the paths of `mazes`. The result has the rules of `mazes`.
 
-    :param but: mazes whose optimal paths none has either, such as those of the training.
+    :param but: more mazes whose optimal paths are excluded, such as the training mazes.
     """
     from scipy.optimize import linear_sum_assignment
 
@@ -503,13 +503,12 @@ def _with_branches(rng: np.random.Generator, path: Sequence[Cell], side: int) ->
 
 
 def draw_maze(rng: np.random.Generator, pair: Pair, side: int = RULES.side) -> tuple[Maze, Cell]:
-    """A random maze that asks for a pair, and the cell where it asks.
+    """Draw a random maze that queries a pair; return it with the queried cell.
 
-    In a box of side x side, u is the pair's direction and v the way that the path turns to. The asked cell is the
-    start, a corner of the path or a crossing on a straight stretch of it, with equal probabilities where there is room;
-    then come the crossing at d2 and the wall at d1. The start and the goal are drawn uniformly from the cells that
-    leave the path monotone, and the path's moves are shuffled, so that all paths between them have the same
-    probability.
+    In a box of side x side, u is the pair's direction and v the direction into which the path turns. The queried cell
+    is the start, a corner of the path or a crossing on a straight stretch, with equal probabilities if the box has
+    room. The crossing follows at d2 and the wall at d1. Start and goal are drawn uniformly from the cells that keep the
+    path monotone; the path's moves are shuffled, so that all paths between them are equally likely.
     """
     direction = DIRECTIONS.index(pair.type)
     turn = (direction + 1 + 2 * int(rng.integers(2))) % 4
@@ -530,7 +529,7 @@ def draw_maze(rng: np.random.Generator, pair: Pair, side: int = RULES.side) -> t
     if kind == "crossing":  # a branch of one cell, from which further branches may start
         sides = [w for w in (v - 1, v + 1) if w >= 0]
         edges += _edges([(u, v), (u, sides[int(rng.integers(len(sides)))])])
-    # No branch may start before the crossing, or prolong the corridor behind the wall.
+    # No branch may start before the crossing or extend the corridor beyond the wall.
     closed = {*corridor[1 : pair.d2], corridor[-1]}
 
     origin, ahead, aside = path[0], STEPS[direction], STEPS[turn]
@@ -545,7 +544,7 @@ def draw_maze(rng: np.random.Generator, pair: Pair, side: int = RULES.side) -> t
 
 
 def _monotone(rng: np.random.Generator, first: Cell, last: Cell) -> list[Cell]:
-    """The cells of a random path from one cell to another with greater u and v."""
+    """Return the cells of a random monotone path to a cell with greater or equal u and v."""
     along_u, along_v = last[0] - first[0], last[1] - first[1]
     cells = [first]
     for moves_v in rng.permutation([0] * along_u + [1] * along_v):

@@ -1,4 +1,4 @@
-"""HALMA's environments, and the measures of episodes in them."""
+"""Environments of HALMA, and measures of the episodes played in them."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -44,13 +44,13 @@ DISCOUNT = 0.95  # gamma (Table S3)
 
 
 class Outcome(NamedTuple):
-    """The outcome of one move of B environments, before any of them begins a new trial or episode.
+    """The result of one move of B environments, before any of them starts a new trial or episode.
 
-    :ivar before, after: (B, 11) int8 panel rows of the cells where the moves began and ended.
+    :ivar before, after: (B, 11) int8 panel rows of the cells before and after the move.
     :ivar reward: (B,) float32.
     :ivar valid, reached, trial_over, done: (B,) bool: the move was carried out; it ended on the goal; it ended the
         trial; it ended the episode.
-    :ivar maze, trial: (B,) int64, the maze, and the number of trials before this one in the episode.
+    :ivar maze, trial: (B,) int64: the maze, and the number of earlier trials of the episode.
     """
 
     before: np.ndarray
@@ -89,7 +89,7 @@ class HALMASettings:
     :ivar progress_reward: times the decrease of the Manhattan distance to the goal.
     """
 
-    # A memory keeps the mazes themselves and the rules instead of these, and no pictures.
+    # A memory stores the mazes and the rules instead of these settings, and no pictures.
     CONTENT: ClassVar = (
         "mazes", "num_mazes", "maze_seed", "mean_depth", "mean_branches", "adjusted", "side", "panels_equal",
         "primitives", "painter", "names", "laws",
@@ -126,7 +126,7 @@ class HALMASettings:
             raise InputError(f"painter={shown(self.painter)} is for observation='visual': symbols are not drawn")
 
     def load_mazes(self) -> Mazes:
-        """:raises InputError: no mazes, or a file without any; mazes of other rules."""
+        """:raises InputError: no mazes, a file without mazes, or mazes of other rules."""
         rules = Rules(self.side, self.panels_equal, self.primitives, self.names, self.laws)
         if isinstance(self.mazes, Mazes):
             if rules not in (RULES, self.mazes.rules):
@@ -144,22 +144,22 @@ class HALMASettings:
 
 
 class HALMAVectorEnv(NativeVectorEnv):
-    """A batch of HALMA episodes in arrays, with a leading batch axis; see `HALMAEnv` for the game and its settings.
+    """A batch of HALMA episodes in arrays with a leading batch axis. See `HALMAEnv` for the game and its settings.
 
-    :ivar mazes: the `Mazes` that are played; `max_opt_len` as set; `rules` of the world, which the mazes bring.
-    :ivar maze_index, cell: (B,) int64: the maze, and the index of the cell in it; `rows` (B, 11) int8 the panel row of
-        that cell. They are the state itself: copy what you keep.
-    :ivar signs: how panels look in this world, and what is seen on them is called.
-    :ivar landed: (B, 11) int8, the row of the cell where the latest move ended, before a new trial put the agent back;
+    :ivar mazes: the `Mazes` that are played; `max_opt_len` as set; `rules` of the world, taken from the mazes.
+    :ivar maze_index, cell: (B,) int64: the maze, and the cell's index in it; `rows` (B, 11) int8 the panel row of that
+        cell. These arrays are the state itself: copy them before you store them.
+    :ivar signs: how panels look in this world, and the names of the signs on them.
+    :ivar landed: (B, 11) int8, the panel row where the latest move ended, before a new trial resets the agent;
         `landed_at` (B,) int64 the index of that cell.
     :ivar valid, reached, trial_over: (B,) bool, of the latest move: it was carried out; it ended on the goal; it ended
         a trial.
-    :ivar trial, trial_steps, steps: (B,) int64: trials before this one, steps of this trial and of the episode.
+    :ivar trial, trial_steps, steps: (B,) int64: earlier trials of the episode, steps of this trial and of the episode.
 
     Infos hold arrays: `maze`, `trial`, `trial_steps` (B,) int64, `success`, `valid_move`, `trial_over` (B,) bool,
-    `cell` (B, 2) int64, `panel` (B, 11) int8 (see `panel_row`), `landed_cell` and `landed_panel`, the same of where the
-    latest move ended, `action_mask`, and for visual panels of handwritten digits `boxes` (B, 11, 4) int16, x0, y0, x1,
-    y1 of the item of each place in the row. Names are in `describe(i)`.
+    `cell` (B, 2) int64, `panel` (B, 11) int8 (see `panel_row`), `landed_cell` and `landed_panel` (the same, where the
+    latest move ended), `action_mask`, and for visual panels of handwritten digits `boxes` (B, 11, 4) int16: x0, y0, x1,
+    y1 of the item of each place in the row. `describe(i)` returns names.
     """
 
     def __init__(
@@ -177,7 +177,7 @@ class HALMAVectorEnv(NativeVectorEnv):
         self._drawn_from = len(self.mazes)  # episodes do not draw the mazes that reset options add later
         self.max_opt_len, self.rules = self.settings.max_opt_len, self.mazes.rules
         self.signs: Signs = signs(self.rules)
-        _ = self.rules.parts  # a primitive that is none is told here
+        _ = self.rules.parts  # raises InputError for an invalid primitive
         self.painter = None
         if self.settings.observation == "visual":
             self.painter = make_painter(self.settings.painter, self.settings.images, self.rules)
@@ -209,7 +209,7 @@ class HALMAVectorEnv(NativeVectorEnv):
         self._routes: Routes | None = None
 
     def _show_mazes(self) -> None:
-        """Make what panels of the mazes look like."""
+        """Compute how the panels of all mazes look."""
         rows = self.mazes.rows
         panels = rows if self.rules.plain_signs else self.signs.panels(rows)
         self._looks = panels.reshape(-1, 11)
@@ -222,11 +222,11 @@ class HALMAVectorEnv(NativeVectorEnv):
     @property
     def rows(self) -> np.ndarray:
         mazes = self.mazes
-        return mazes.places.take(self.maze_index * mazes.cells + self.cell, axis=0)  # faster than an index an axis
+        return mazes.places.take(self.maze_index * mazes.cells + self.cell, axis=0)  # faster than an index per axis
 
     @property
     def seen(self) -> np.ndarray:
-        """(B, 11) int8: the panels as they look, see `Signs.panels`; `rows` where names and laws are real."""
+        """(B, 11) int8: the panels as shown, see `Signs.panels`; equal to `rows` if names and laws are real."""
         return self._looks.take(self.places(), axis=0)
 
     @property
@@ -234,11 +234,11 @@ class HALMAVectorEnv(NativeVectorEnv):
         return self.reached
 
     def places(self) -> np.ndarray:
-        """(B,) int64: the maze and the cell of each environment as one number, mazes.cells * maze + cell."""
+        """Return (B,) int64: maze and cell of each environment as one number, mazes.cells * maze + cell."""
         return self.maze_index * self.mazes.cells + self.cell
 
     def pictures(self, places: np.ndarray) -> np.ndarray:
-        """The fixed panels (n, 128, 128, 3) uint8 of places (n,).
+        """Return the fixed panels (n, 128, 128, 3) uint8 of places (n,).
 
         :raises InputError: panels are not fixed.
         """
@@ -247,11 +247,11 @@ class HALMAVectorEnv(NativeVectorEnv):
         return self._fixed.draw(*np.divmod(places, self.mazes.cells))[0]
 
     def random_actions(self) -> np.ndarray:
-        """(B, 1 + T) int64: options drawn uniformly."""
+        """Return (B, 1 + T) int64: options drawn uniformly."""
         return self.np_random.integers(self._most, size=(self.num_envs, 1 + self.max_opt_len))
 
     def set_mazes(self, indices: Numbers, envs: Numbers | None = None) -> None:
-        """Begin episodes in the given mazes, in the first len(indices) environments or in `envs`.
+        """Start episodes in the given mazes, in the first len(indices) environments or in `envs`.
 
         :raises InputError: more mazes than environments, or an index that `mazes` does not have.
         """
@@ -264,7 +264,7 @@ class HALMAVectorEnv(NativeVectorEnv):
         self._over[columns] = False
 
     def move(self, options: np.ndarray) -> Outcome:
-        """One step without observations and infos; where it ends an episode, the next one begins at once.
+        """Make one step without observations and infos. After a finished episode, the next starts at once.
 
         :param options: (B, 1 + T) integers.
         :raises InputError: an option out of range.
@@ -281,14 +281,14 @@ class HALMAVectorEnv(NativeVectorEnv):
         return outcome
 
     def outcome(self, before: tuple[np.ndarray, np.ndarray, np.ndarray]) -> Outcome:
-        """The outcome of the latest move; `before` is what `memory_before` gave before it."""
+        """Return the outcome of the latest move. `before` is the result of `memory_before` before that move."""
         rows, maze, trial = before
         latest = (self.landed, self._reward, self.valid, self.reached, self.trial_over)
         after, reward, valid, reached, trial_over = (part.copy() for part in latest)
         done = self._terminated | self._truncated
         return Outcome(rows, after, reward, valid, reached, trial_over, done, maze, trial)
 
-    # ---- what NativeVectorEnv calls
+    # ---- hooks of NativeVectorEnv
 
     def advance(self, actions: np.ndarray, idle: np.ndarray | None = None) -> None:
         settings, mazes = self.settings, self.mazes
@@ -301,7 +301,7 @@ class HALMAVectorEnv(NativeVectorEnv):
                 valid &= ~idle
             self.cell += np.where(valid, mazes.offsets.take(direction) * length, 0)
         else:
-            end = self.cell  # to which the primitives lead, one after the other; -1 where one cannot be made
+            end = self.cell  # where the primitives lead, one after the other; -1 if a primitive is impossible
             for part in actions[:, 1:].T:
                 there = mazes.landings[part, self.maze_index, np.maximum(end, 0), direction]
                 end = np.where(end >= 0, there, -1).astype(np.int64)
@@ -336,7 +336,7 @@ class HALMAVectorEnv(NativeVectorEnv):
             self._truncated &= ~idle
 
     def _remember(self) -> None:
-        """Keep the cells of each trial for its picture, until the first move of the next trial."""
+        """Record the cells of the current trial for `render`, until the first move of the next trial."""
         for i in range(self.num_envs):
             if self.trial_steps[i] == 1:
                 self._trail[i] = [int(self.mazes.start[self.maze_index[i]])]
@@ -363,7 +363,7 @@ class HALMAVectorEnv(NativeVectorEnv):
         for mark in (self.valid, self.reached, self.trial_over, self._terminated, self._truncated):
             mark[columns] = False
         self._reward[columns] = 0
-        self.landed = self.landed.copy()  # infos have the one before
+        self.landed = self.landed.copy()  # infos hold the previous array
         self.landed[columns] = self.rows[columns]
         self.landed_at[columns] = self.cell[columns]
         for i in columns.tolist() if self.render_mode is not None else ():
@@ -474,8 +474,8 @@ class HALMAVectorEnv(NativeVectorEnv):
         return RELATIONS
 
     def action_facts(self, chosen: np.ndarray | None = None) -> ActionFacts:
-        """The facts that would speak for each direction or, given the part of an option that is `chosen` (B, t), for
-        each next primitive; see facts.py. Whether they hold is a matter of knowledge.
+        """Return the facts that support each direction or, for the chosen part of an option (B, t), each next
+        primitive; see facts.py. Knowledge decides whether the facts hold.
 
         :raises InputError: a part of another shape, or out of range.
         """
@@ -493,10 +493,10 @@ class HALMAVectorEnv(NativeVectorEnv):
         return self._facts.facts(self.rows, chosen)
 
     def recall(self, memory: Memory) -> Routes:
-        """Plan by what an agent has lived through: `planning_problem` is then about its places and options.
+        """Plan by an agent's own memory: `planning_problem` then uses its places and options.
 
         :returns: the facts of the memory, their vocabulary, and the action of each candidate.
-        :raises InputError: a memory of another world, or none of whose moves led on.
+        :raises InputError: a memory of another world, or without a usable move (see `Routes`).
         """
         differ = []
         if memory.max_opt_len != self.max_opt_len:
@@ -509,7 +509,7 @@ class HALMAVectorEnv(NativeVectorEnv):
         return self._routes
 
     def planning_problem(self) -> PlanningProblem:
-        """The relation leadsOn of the memory that was recalled: of a place and an option it makes the next place.
+        """Return the planning problem of the recalled memory: leadsOn maps a place and an option to the next place.
 
         :raises InputError: no memory was recalled.
         """
@@ -526,7 +526,7 @@ class HALMAVectorEnv(NativeVectorEnv):
         maze = int(self.maze_index[i])
         cells = [self.mazes.cell(maze, index) for index in self._trail[i]]
         ended = bool(self._terminated[i] | self._truncated[i])
-        # The last trial of an episode is shown where it ended, although the agent is back at the start.
+        # After the last trial of an episode, show the agent where it ended, not back at the start.
         cell = cells[-1] if ended else self.mazes.cell(maze, int(self.cell[i]))
         picture = None if self.painter is None or ended else self._pictures[i]
         return draw(self.mazes[maze], cell, mode, trail=cells, picture=picture, rules=self.rules)
@@ -553,7 +553,7 @@ class HALMAVectorEnv(NativeVectorEnv):
 
 
 class HALMAEnv(NativeEnv):
-    """Find the goal of a maze that is not shown, by coloured digits (Xie et al., 2021, sections 3.1 to 3.3).
+    """Find the goal of a hidden maze by coloured digits (Xie et al., 2021, sections 3.1 to 3.3).
 
     Description: the agent stands in a cell of a maze. A panel shows the distances to the wall and to the nearest
     crossing in each direction (red left, orange up, yellow right, green down), the offset of the goal (cyan left, blue
@@ -562,25 +562,25 @@ class HALMAEnv(NativeEnv):
 
     Observation: "symbolic" Box (11, 19) uint8, one-hot: rows 0-3 crossing, 4-7 wall, each left, up, right, down; 8, 9
     goal dx, dy; column value + 9 (2 side - 1 columns, value + side - 1). Row 10 is the hint, columns 0-3 by direction,
-    all zeros when there is none.
-    "visual" Box (128, 128, 3) uint8: the same as handwritten MNIST digits of random size and place, drawn anew at each
-    look, or with panels="fixed" once for each cell of each maze.
+    all zeros without a hint.
+    "visual" Box (128, 128, 3) uint8: the same as handwritten MNIST digits of random size and place, redrawn for each
+    observation, or with panels="fixed" once for each cell of each maze.
 
-    Actions: MultiDiscrete([4] + [4] * max_opt_len): a direction (left, up, right, down) and an option of so many
-    primitives of 0 to 3 cells (the indices of the primitives that are set). The agent moves by their sum, or not at all
-    where a wall is in the way or the sum is 0: the move is invalid then. Anything else than these numbers is an
-    InputError. Primitives of one's own are made one after the other; the move is invalid where one of them cannot be
-    made, or where they end where they began.
+    Actions: MultiDiscrete([4] + [4] * max_opt_len): a direction (left, up, right, down) and an option of max_opt_len
+    primitives of 0 to 3 cells (the indices of the primitives in the settings). The agent moves by their sum. If a wall
+    is in the way or the sum is 0, the move is invalid and the agent stays. Other numbers raise InputError. User-defined
+    primitives are carried out one after the other; the move is invalid if one of them is impossible, or if they end in
+    the cell where they began.
 
     Reward: 100 for ending on the goal; -5 for an invalid move; 1.0 * (Manhattan distance to the goal before - after).
 
-    Termination: an episode is one maze. A trial ends on the goal or after 200 steps and puts the agent back at the
-    start, which is no termination. The episode is terminated after 10 trials and truncated after 500 steps.
+    Termination: an episode is one maze. A trial ends on the goal or after 200 steps and returns the agent to the
+    start; this is no termination. The episode is terminated after 10 trials and truncated after 500 steps.
 
-    Info: maze, cell, digits and hint that the panel shows, panel (the row, see `panel_row`: the truth), landed_cell and
-    landed_panel (where the latest move ended, before a trial's end put the agent back), trial, trial_steps, success
-    (the latest move ended on the goal), valid_move, trial_over, action_mask (all of the choices are open: what a wall
-    stops is for the agent to find out), and for panels of handwritten digits the boxes of all items.
+    Info: maze, cell, digits and hint that the panel shows, panel (the true row, see `panel_row`), landed_cell and
+    landed_panel (where the latest move ended, before the end of a trial resets the agent), trial, trial_steps, success
+    (the latest move ended on the goal), valid_move, trial_over, action_mask (all choices are open, also those that a
+    wall stops), and for panels of handwritten digits the boxes of all items.
 
     Reset options: {"maze": a Maze, its JSON, or an index of the set} plays that maze.
 
@@ -599,16 +599,16 @@ class HALMAEnv(NativeEnv):
         return self.batch.mazes
 
 
-# ---- How well an agent does in each maze, against the oracle (paper, section 3.3).
+# ---- Measures of an agent in each maze, against the oracle (paper, section 3.3).
 
 
 class Measures(NamedTuple):
-    """Of M episodes, each (M,) float64, the shares between 0 and 1.
+    """Measures of M episodes, each (M,) float64; shares lie between 0 and 1.
 
     :ivar rho_a: valid moves / all moves.
     :ivar rho_g: successful trials / N; trials that were not begun count as failed.
-    :ivar rho_p: mean over the N trials of the oracle's length / the trial's, at most 1, and 0 for a failed or unstarted
-        trial (decision). The oracle explores in its first trial and follows its plan in the others.
+    :ivar rho_p: mean over the N trials of the oracle's length / the trial's length, at most 1; 0 for a failed or
+        unstarted trial (decision). The oracle explores in its first trial and follows its plan in the others.
     :ivar returned: the discounted return of the episode, across its trials (equation 1).
     """
 
@@ -619,10 +619,10 @@ class Measures(NamedTuple):
 
 
 class Tally:
-    """The measures of the episode that each environment of a batch plays, counted move by move."""
+    """Count, move by move, the measures of the current episode of each environment of a batch."""
 
     def __init__(self, env: HALMAVectorEnv) -> None:
-        """To be made when the episodes begin."""
+        """Create the tally when the episodes begin."""
         self.trials = env.settings.trials
         planned, exploring = env.mazes.planned(env.max_opt_len), env.mazes.exploring(env.max_opt_len)
         self.oracle = np.stack([exploring[env.maze_index], planned[env.maze_index]])
@@ -631,7 +631,7 @@ class Tally:
         self.over = np.zeros(env.num_envs, dtype=bool)
 
     def add(self, outcome: Outcome) -> None:
-        """Count a move of every environment whose episode is not over."""
+        """Count one move of every environment whose episode is not over."""
         playing = ~self.over
         self.returned += playing * DISCOUNT**self.moves * outcome.reward
         self.moves += playing
@@ -645,7 +645,7 @@ class Tally:
         self.over |= outcome.done
 
     def measures(self) -> Measures:
-        """What the episodes came to."""
+        """Return the measures of the episodes."""
         moves = np.maximum(self.moves, 1)
         shares = self.valid / moves, self.successes / self.trials, self.efficiency / self.trials
         return Measures(*shares, self.returned)

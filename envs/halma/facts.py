@@ -1,4 +1,4 @@
-"""HALMA's facts as triples of labels: what an agent has understood, and the truth."""
+"""HALMA's facts as triples of labels: an agent's understanding, the truth, and the facts that support an action."""
 
 from collections.abc import Iterator
 from functools import cached_property
@@ -48,18 +48,18 @@ def facts(
     names: Names = "real",
     laws: Laws = "real",
 ) -> Iterator[Triple]:
-    """The world's binary facts, distinct and sorted.
+    """Return the world's binary facts, distinct and sorted.
 
-    HALMA's knowledge comes from experience. "train" is what the run's agent has understood; without a run it is what an
-    agent sees before its first move, the value and the colour of each digit. "all" is the truth: every inequality
-    between digits of any two types, what each colour indicates, where hints lead and the goal's digits point to, and
-    which digit affords each option (of the run's max_opt_len, else 5). "test" is the truth without "train".
+    HALMA's knowledge comes from experience. "train" holds what the run's agent has understood; without a run, what an
+    agent sees before its first move: the value and the colour of each digit. "all" holds the truth: every inequality
+    between digits of any two types, the direction of each colour, of each hint and of the goal's digits, and the digit
+    that affords each option (of the run's max_opt_len, else 5). "test" holds the truth without "train".
 
     :param run: a run directory with a memory.
     :param partition: "train", "test" or "all".
-    :param threshold, knowledge_base, last_panel: from what on something counts as understood, see `KnowledgeBases.of`.
-    :param names, laws: the dials of the world, see `Rules`. A run brings its own.
-    :raises InputError: an unknown part, a run without a memory, or one of other names or laws.
+    :param threshold, knowledge_base, last_panel: when something counts as understood, see `KnowledgeBases.of`.
+    :param names, laws: the settings of the world, see `Rules`. A run has its own.
+    :raises InputError: an unknown partition, a run without a memory, or a run of other names or laws.
     """
     if partition not in PARTS:
         raise InputError(f"partition is {partition!r}; name the part whose facts you want: train, test or all")
@@ -79,7 +79,7 @@ def facts(
 
 
 def _truth(max_opt_len: int, rules: Rules) -> set[Triple]:
-    """The binary facts of an agent that has understood everything."""
+    """Return the binary facts of an agent that has understood everything."""
     triples = perceived(np.ones((rules.side, 4), dtype=bool), rules)
     digits = [(value, d) for value in range(1, rules.side) for d in range(4)]
     labels = {digit: digit_label(*digit, rules) for digit in digits}
@@ -95,13 +95,13 @@ def _truth(max_opt_len: int, rules: Rules) -> set[Triple]:
     return triples
 
 
-# ---- The facts that would speak for a direction, and for a primitive of an option, at a panel.
+# ---- The facts that support a direction, and a primitive of an option, at a panel.
 #
 # For a direction d: (hint, leadsTo, d), (digit of the goal in this direction, pointsTo, d), and (digit of the wall in
-# this direction, indicates, d), which says that the direction is open. For a primitive: (digit, affords, option), where
-# the digit is the oracle's nearest stop in the chosen direction (paper, 3.3: the least of crossing, wall, and the goal
-# straight ahead), and the option is the primitives chosen so far and this one, filled up with the largest primitives to
-# the distance of the stop; where they cannot reach it, these primitives alone.
+# this direction, indicates, d), which exists only if the direction is open. For a primitive: (digit, affords, option).
+# The digit is the oracle's nearest stop in the chosen direction (paper, 3.3: the least of crossing, wall, and the goal
+# straight ahead). The option is the primitives chosen so far and this one, filled up with the largest primitives to the
+# distance of the stop; if they cannot reach it, these primitives alone.
 
 RELATIONS = (LEADS_TO, POINTS_TO, INDICATES, AFFORDS)
 MOST_CODES = 4**12  # of an option's primitives
@@ -111,11 +111,11 @@ _DIRECTION = np.arange(4)
 class HALMAFacts:
     """The vocabulary of options of up to T primitives, and the facts about them.
 
-    :ivar vocabulary: labels; the first stands for nothing.
+    :ivar vocabulary: labels; index 0 is the empty label, which stands for no entity.
     """
 
     def __init__(self, max_opt_len: int, rules: Rules = RULES) -> None:
-        """:raises InputError: too many options to have a label each."""
+        """:raises InputError: too many options to label each."""
         self.max_opt_len, self.rules = max_opt_len, rules
         longest = self._longest = rules.side - 1  # distances are digits: longer options use up none
         if rules.count ** min(max_opt_len, longest) > MOST_CODES:
@@ -127,7 +127,7 @@ class HALMAFacts:
         digits = [label(v, d, rules) for label in labels for d in range(4) for v in range(1, rules.side)]
         shapes = [signs(rules).shape(d) for d in range(4)]
         options = option_labels(max_opt_len, rules)
-        # The id of a digit of value v in direction d is _digit + longest * d + v, and _goal + ... of the goal's.
+        # The id of a digit of value v in direction d is _digit + longest * d + v; a digit of the goal has _goal + ...
         self._digit = len(DIRECTIONS) + len(shapes)
         self._goal = self._digit + 4 * longest
         self._options = self._goal + 4 * longest + 1
@@ -136,15 +136,15 @@ class HALMAFacts:
 
     @cached_property
     def _option(self) -> np.ndarray:
-        """(4, P**n) int64: the id of an option by direction and code; 0 where it is longer than any distance."""
+        """(4, P**n) int64: the id of an option by direction and code; 0 if it is longer than any distance."""
         table = np.zeros((4, self.rules.count ** min(self.max_opt_len, self._longest)), dtype=np.int64)
         for place, (direction, code, _) in enumerate(self._option_labels):
             table[direction, code] = self._options + place
         return table
 
     def facts(self, rows: np.ndarray, chosen: np.ndarray | None) -> ActionFacts:
-        """For panels (B, 11) and the parts of an option chosen so far (B, t), direction first: A = 4 candidates of the
-        direction, or P of a primitive."""
+        """Return the facts that support each candidate at panels (B, 11): A = 4 directions, or the P next primitives of
+        the parts of options chosen so far (B, t), direction first."""
         if chosen is None or chosen.shape[1] == 0:
             return self._directions(rows.astype(np.int64))
         return self._primitives(rows.astype(np.int64), chosen)

@@ -22,12 +22,12 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-MAX_REDRAWS = 200  # of one branch, before it is left out
+MAX_REDRAWS = 200  # of a branch, before it is left out
 
 
 @cache
 def _offsets(side: int) -> tuple[list[tuple[int, int]], list[int]]:
-    """Every offset of the goal, and the cumulative number of paths."""
+    """Return every offset of the goal, and the cumulative number of paths."""
     along = range(1 - side, side)
     offsets = [(dx, dy) for dx in along for dy in along if dx or dy]
     return offsets, list(accumulate(comb(abs(dx) + abs(dy), abs(dx)) for dx, dy in offsets))
@@ -35,7 +35,7 @@ def _offsets(side: int) -> tuple[list[tuple[int, int]], list[int]]:
 
 @checked
 def count_optimal_paths(side: Side = RULES.side) -> int:
-    """The number of optimal paths in a box: the sum of C(|dx| + |dy|, |dx|) over the offsets of the goal (paper, A.2).
+    """Count the optimal paths in a box: the sum of C(|dx| + |dy|, |dx|) over the offsets of the goal (paper, A.2).
 
     >>> count_optimal_paths()
     738980
@@ -45,12 +45,11 @@ def count_optimal_paths(side: Side = RULES.side) -> int:
 
 @checked
 def path_of_rank(rank: int, side: Side = RULES.side) -> list[Cell]:
-    """The optimal path with a number from 0 to `count_optimal_paths(side)` - 1, as cells from (0, 0) to the goal.
+    """Return the optimal path with a rank from 0 to `count_optimal_paths(side)` - 1, as cells from (0, 0) to the goal.
 
-    Paths are in the order of their offsets (dx, dy), and those of one offset in the order of their moves, along x
-    before along y.
+    Paths are ordered by their offsets (dx, dy), then by their moves, along x before along y.
 
-    :raises InputError: no such number.
+    :raises InputError: a rank out of range.
     """
     offsets, upto = _offsets(side)
     if not 0 <= rank < upto[-1]:
@@ -76,7 +75,7 @@ def path_of_rank(rank: int, side: Side = RULES.side) -> list[Cell]:
 
 @checked
 def rank_of_path(path: list[Cell], side: Side = RULES.side) -> int:
-    """The inverse of `path_of_rank`, wherever the path starts; InputError for other paths."""
+    """Return the rank of an optimal path, the inverse of `path_of_rank`, for any start; InputError for other paths."""
     offsets, upto = _offsets(side)
     goal = (path[-1][0] - path[0][0], path[-1][1] - path[0][1]) if path else (0, 0)
     if goal not in offsets or len(path) - 1 != abs(goal[0]) + abs(goal[1]):
@@ -99,7 +98,7 @@ def rank_of_path(path: list[Cell], side: Side = RULES.side) -> int:
 
 @checked
 def ranks_of_length(length: Count, side: Side = RULES.side) -> np.ndarray:
-    """(n,) int64 the ranks of all optimal paths of so many cells, sorted; none beyond the longest."""
+    """Return (n,) int64: the sorted ranks of all optimal paths of this length; empty beyond the longest."""
     offsets, upto = _offsets(side)
     begin = [0, *upto[:-1]]
     own = [np.arange(a, b) for (dx, dy), a, b in zip(offsets, begin, upto, strict=True) if abs(dx) + abs(dy) == length]
@@ -108,7 +107,7 @@ def ranks_of_length(length: Count, side: Side = RULES.side) -> np.ndarray:
 
 @checked
 def sample_path(rng: np.random.Generator, side: Side = RULES.side) -> list[Cell]:
-    """A path from (0, 0), uniformly from all optimal paths."""
+    """Draw a path from (0, 0), uniformly from all optimal paths."""
     return path_of_rank(int(rng.integers(count_optimal_paths(side))), side)
 
 
@@ -120,15 +119,15 @@ def grow_branches(
     closed: Set[Cell] = frozenset(),
     side: int = RULES.side,
 ) -> list[Edge]:
-    """The edges of a tree with deceptive branches added.
+    """Add deceptive branches to a tree and return its edges.
 
     A branch is a self-avoiding walk over free cells from a cell of the tree. Decision: there are Poisson(mean_branches)
-    of them, each 1 + Poisson(mean_depth - 1) cells deep and redrawn when it does not fit into the box of the maze,
+    branches, each 1 + Poisson(mean_depth - 1) cells deep. A branch is redrawn if it does not fit into the maze's box,
     which is placed at random around the tree.
 
-    :param edges: of the tree; at least one.
+    :param edges: edges of the tree; at least one.
     :param closed: cells that no branch starts from or enters.
-    :param side: of the box.
+    :param side: side of the box.
     """
     edges = list(edges)
     taken = {cell for edge in edges for cell in edge}
@@ -165,7 +164,7 @@ def grow_branches(
 def sample_maze(
     rng: np.random.Generator, mean_depth: MeanDepth = 2, mean_branches: MeanBranches = 5, side: Side = RULES.side
 ) -> Maze:
-    """A maze whose optimal path is drawn uniformly; training mazes have branches of mean depth 2, test mazes of 5."""
+    """Draw a maze, its optimal path uniformly. Branches have mean depth 2 in training mazes, 5 in test mazes."""
     path = sample_path(rng, side)
     edges = [(min(a, b), max(a, b)) for a, b in pairwise(path)]
     return Maze(path[0], path[-1], grow_branches(rng, edges, mean_depth, mean_branches, side=side), side)
@@ -181,9 +180,9 @@ def sample_mazes(
     side: Side = RULES.side,
     adjusted: bool = False,
 ) -> list[Maze]:
-    """Different mazes; those of a seed are the first ones of a longer list with this seed.
+    """Draw different mazes. A longer list with the same seed begins with the same mazes.
 
-    :param side: of the box.
+    :param side: side of the box.
     :param adjusted: turn and mirror each maze so that the colours of the panels become uniform, and leave out mazes
         with a panel of more than 8 digits (Appendix C).
     :raises InputError: a number out of range, or more mazes than there are optimal paths.
@@ -202,24 +201,24 @@ def sample_mazes(
     return list(found)
 
 
-# Decision: the paper adjusts "generated mazes to form a uniform distribution of digit type" and does not say how.
-# Turned or mirrored, a maze keeps its panels but for their colours, and an optimal path its kind.
+# Decision: the paper adjusts "generated mazes to form a uniform distribution of digit type" without stating a method.
+# Turning or mirroring a maze changes only the colours of its panels, and keeps its path optimal.
 MOST_DIGITS = 8  # of a panel in an adjusted set
 _TURNS = [
     (a, b, c, d)
     for a, b, c, d in product((1, 0, -1), repeat=4)
     if abs(a) + abs(b) == 1 and (abs(c), abs(d)) == (abs(b), abs(a))
 ]
-# (8, 8): which colour of the drawn maze becomes each colour of the turned one.
+# (8, 8): for each turn, the colour of the drawn maze that becomes each colour of the turned maze.
 _COLOURS_OF = np.array(
     [[part + STEPS.index((a * x + c * y, b * x + d * y)) for part in (0, 4) for x, y in STEPS] for a, b, c, d in _TURNS]
 )
 
 
 def _add_adjusted(drawn: list[Maze], found: dict[Maze, None], colours: np.ndarray) -> None:
-    """Add mazes, each in the turn that makes the colours of all panels most even among those turns that are new.
+    """Add each maze to `found` in a new orientation, the one that makes the colours of all panels most even.
 
-    :param colours: (8,) int64 digits of each of ALL_COLOURS in the panels of `found`; it grows with them.
+    :param colours: (8,) int64 digits of each of ALL_COLOURS in the panels of `found`; updated in place.
     """
     mazes = Mazes(drawn)
     shown = mazes.rows[..., :10] != 0
@@ -246,14 +245,14 @@ def _turned(maze: Maze, turn: tuple[int, int, int, int]) -> Maze:
     return Maze(place(maze.start), place(maze.goal), [(place(u), place(v)) for u, v in maze.edges], maze.side)
 
 
-# ---- The statistics of panels that the paper shows in Appendix C (Fig. S5), over all cells of sets of training mazes.
+# ---- Statistics of panels over all cells of sets of training mazes, as in Appendix C (Fig. S5) of the paper.
 
-MOST = 10  # digits that a panel may hold
+MOST = 10  # the maximum of digits on a panel
 _INKS = ("#d62728", "#ff7f0e", "#d4b400", "#2ca02c", "#17becf", "#1f5fd0", "#9467bd", "#b0b0b0")  # white shows as grey
 
 
 class LogFit(NamedTuple):
-    """A straight line through (digit, log10 of its count): its slope for each digit, its value at digit 0, and R^2."""
+    """A straight line through (digit, log10 of its count): its slope per digit, its value at digit 0, and R^2."""
 
     slope: float
     intercept: float
@@ -261,9 +260,9 @@ class LogFit(NamedTuple):
 
 
 class Claim(NamedTuple):
-    """What the paper claims of each set of training mazes (Appendix C).
+    """A claim of the paper about each set of training mazes (Appendix C).
 
-    :ivar values: (S,) float64, of each set; `met` (S,) bool, whether the claim holds there.
+    :ivar values: (S,) float64, the measured value of each set; `met` (S,) bool, whether the claim holds there.
     """
 
     text: str
@@ -277,7 +276,7 @@ class PanelStatistics:
 
     :ivar colours: (S, 8) digits of each of ALL_COLOURS.
     :ivar panels: (S, 11) panels with 0 to 10 digits.
-    :ivar digits: (S, side - 1) occurrences of the digits from 1 on.
+    :ivar digits: (S, side - 1) occurrences of the digits from 1 up.
     :ivar mazes: (S,) the number of mazes of each set.
     """
 
@@ -288,20 +287,20 @@ class PanelStatistics:
 
     @classmethod
     def of(cls, sets: Iterable[Mazes]) -> "PanelStatistics":
-        """Every cell of every maze counts once."""
+        """Count the panels of sets of mazes. Every cell of every maze counts once."""
         counts = [(*_count(mazes.rows[mazes.inside], mazes.rules.side), len(mazes)) for mazes in sets]
         if not counts:
             raise InputError("no set of mazes to measure; give at least one")
         return cls(*(np.array(of_sets) for of_sets in zip(*counts, strict=True)))
 
     def share(self, fewest: int, most: int) -> np.ndarray:
-        """(S,) the share of panels with so many digits, both ends included."""
+        """Return (S,) the share of panels with `fewest` to `most` digits, both included."""
         return self.panels[:, fewest : most + 1].sum(1) / self.panels.sum(1)
 
     @property
     def claims(self) -> list[Claim]:
-        """The paper's claims, set by set. Decision: a distribution is uniform where its commonest colour occurs less
-        than 10 % oftener than its rarest. The counts of digits are those of 100 mazes, whatever the size of the set."""
+        """The paper's claims, each checked for every set. Decision: colours are uniform if the commonest occurs less
+        than 10 % more often than the rarest. Counts of digits are scaled to 100 mazes, whatever the size of the set."""
         groups = [self.colours[:, :4], self.colours[:, 4:]]
         walls, goal = (group.max(1) / np.maximum(group.min(1), 1) - 1 for group in groups)
         usual = self.share(3, 6)
@@ -318,15 +317,15 @@ class PanelStatistics:
 
     @cached_property
     def unevenness(self) -> tuple[float, float]:
-        """(Count of the commonest colour - of the rarest) / mean: of walls and crossings, and of the goal, over all
-        sets together."""
+        """(Count of the commonest colour - of the rarest) / mean, over all sets together: of walls and crossings, and
+        of the goal."""
         total = self.colours.sum(0)
         walls, goal = (float(np.ptp(group) / group.mean()) for group in (total[:4], total[4:]))
         return walls, goal
 
     @cached_property
     def log_fit(self) -> LogFit:
-        """Through the mean counts of the digits that occur.
+        """Fit a line through the mean counts of the digits that occur.
 
         :raises InputError: fewer than three digits occur.
         """
@@ -341,7 +340,7 @@ class PanelStatistics:
 
 
 def _count(rows: np.ndarray, side: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Colours (8,), panels (11,) and digits (side - 1,) of panel rows (n, 11)."""
+    """Return colours (8,), panels (11,) and digits (side - 1,) of panel rows (n, 11)."""
     distances = rows[:, :10]
     shown = distances != 0
     colours = np.concatenate([shown[:, :4].sum(0) + shown[:, 4:8].sum(0), (goal_distances(rows) > 0).sum(0)])
@@ -360,7 +359,7 @@ def sample_statistics(
     rules: Rules = RULES,
     adjusted: bool = False,
 ) -> PanelStatistics:
-    """Statistics of sets with the seeds `seed`, `seed` + 1 and so on; the defaults are the paper's."""
+    """Compute statistics of sets with the seeds `seed`, `seed` + 1 and so on; the defaults are the paper's."""
     drawn = (
         sample_mazes(mazes, seed + which, mean_depth, mean_branches, side=rules.side, adjusted=adjusted)
         for which in range(sets)
@@ -369,7 +368,7 @@ def sample_statistics(
 
 
 def save_plot(statistics: PanelStatistics, path: str | Path) -> None:
-    """Draw the four plots of Fig. S5 into a PNG file: means over the sets, with standard deviations as bars.
+    """Write the four plots of Fig. S5 to a PNG file: means over the sets, standard deviations as bars.
 
     :raises InputError: the file cannot be written; see `log_fit` too.
     """

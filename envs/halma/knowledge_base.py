@@ -1,44 +1,43 @@
-"""Knowledge bases: what an agent has understood, from the memory of its run (paper, section 3.4 and Appendix D).
+"""Knowledge bases: what an agent has understood, computed from the memory of its run (paper, section 3.4, Appendix D).
 
-KB_S (semantics), KB_C (causality) and KB_A (affordance) are tables of visit counts over digits and directions. The
-paper's rules leave choices open; these are the decisions:
+KB_S (semantics), KB_C (causality) and KB_A (affordance) are tables of visit counts over digits and directions. Where
+the paper leaves choices open, these are the decisions:
 
-- *Which panels count for KB_S.* Section 3.4 assumes that "valid decisions in experience were made upon understanding
-  inequality configurations". So a visit of a pair is a valid move from a panel that shows it. An invalid move was made
-  without understanding: an agent that runs into a wall two hundred times would otherwise pass any threshold. s' counts
-  as s of the next record: counted in both, a pair met twice would pass a threshold of 3 (footnote 6: what random
-  exploration did should not). `sightings` counts the records that show a pair in s or in s', valid or not, and `panels`
-  are the whole panels. AfT and AnT, which ask for what an agent has not seen, go by these (diagnostics.py).
-- *A pair of KB_S* is a crossing and a wall digit of one direction that differ.
+- *Panels that count for KB_S.* Section 3.4 assumes that "valid decisions in experience were made upon understanding
+  inequality configurations". So a visit of a pair is a valid move from a panel that shows it. Invalid moves do not
+  count: an agent that runs into a wall two hundred times would otherwise pass any threshold. s' counts as s of the next
+  record; counted in both, a pair met twice would pass a threshold of 3 (footnote 6: random exploration should not).
+  `sightings` counts the records that show a pair in s or in s', valid or not, and `panels` holds whole panels. AfT and
+  AnT, which query unseen pairs, use these two (diagnostics.py).
+- *A pair of KB_S* is a crossing digit and a wall digit of one direction that differ.
 - *KB_C* counts a digit that changes from s to s' by the option's length, in the option's own direction (it falls) and
-  in the opposite one (it rises): affordance and causality are partial relations, "defined within each type and its
-  inverse" (Definitions 13 and 15). Crossing and wall digits are followed separately. A crossing digit that changes by
-  another amount belongs to another crossing, which says nothing about the option. The difference of the two digits is
+  in the opposite direction (it rises): affordance and causality are partial relations, "defined within each type and
+  its inverse" (Definitions 13 and 15). Crossing and wall digits are tracked separately. A crossing digit that changes
+  by another amount belongs to another crossing and is no evidence about the option. The difference of the two digits is
   thus always the option's length.
-- *KB_A* counts a digit of the option's own direction whose value is the option's length and which is gone in s': no
-  crossing or wall digit of its colour shows that value any more. Both digits showing one value is one visit.
+- *KB_A* counts a digit of the option's own direction whose value is the option's length and which s' no longer shows:
+  no crossing or wall digit of its colour has that value. If both digits show one value, this is one visit.
 - *The pairs of KB_A* are all understood digits d1 > d2; their types may differ.
-- *The threshold* (3 visits) is applied when a table is read; the counts stay as they are.
+- *The threshold* (3 visits) is applied when a table is read; the counts are stored unchanged.
 
-KB_C and KB_A are narrower than the text of Appendix D, which names neither the option's direction nor its length. With
-`knowledge_base="literal"` they are what it says:
+KB_C and KB_A are narrower than the text of Appendix D, which mentions neither the option's direction nor its length.
+`knowledge_base="literal"` follows the text:
 
 - *KB_C* counts a crossing or wall digit of any direction that "changes in states s and s', and if both digits are
-  non-zero", by whatever amount. The two are followed separately, as above.
+  non-zero", by any amount. Crossing and wall digits are tracked separately, as above.
 - *KB_A* counts a crossing or wall digit of any direction that "appears in state s and disappear[s] in s'": its place
-  shows none in s', and no digit of its colour shows its value. A digit that another takes the place of has changed, and
-  is in KB_C. The option may have another direction than the digit, and another length.
+  shows no digit in s', and no digit of its colour shows its value. A digit that is replaced by another has changed, and
+  counts for KB_C. The option's direction and length may differ from the digit's.
 
-In one case "strict" counts more: where a crossing is reached and the next one's digit takes its place, the digit was
-used up, and by the text it changed.
+"strict" counts more in a single case: an agent reaches a crossing, and the digit of the next crossing takes the place
+of the old digit. "strict" counts the old digit as used up, "literal" as changed.
 
-s' of a trial's last move is the panel at the goal, or where the trial's time ended: the agent is put back at the start
-and never observes it. It counts all the same, as the environment's record of the transition. With the setting
-`last_panel="dropped"` it does not, neither as a sighting nor as what an option brought about.
+After a trial's last move, s' is the panel at the goal, or where the trial's time ended. The agent never observes it,
+because it is put back at the start. s' counts all the same, as the environment's record of the transition. With the
+setting `last_panel="dropped"` it counts neither as a sighting nor as an effect of the option.
 
-As triples of labels, a digit is an entity named by its colour and value, "red 5", an option by its direction and its
-primitives without zeros, "left 2+3". Binary facts, which rules apply to and models train on, are in the graph
-`halma/RUN`:
+As triples of labels, a digit is an entity named by its colour and value, "red 5"; an option by its direction and its
+primitives without zeros, "left 2+3". Binary facts, which rules use and models train on, are in the graph `halma/RUN`:
 
     red 5       hasValue       5            seen
     red 5       hasColour      red          seen
@@ -48,12 +47,12 @@ primitives without zeros, "left 2+3". Binary facts, which rules apply to and mod
     left 2+3    hasDirection   left         for the options that some digit affords
     left 2+3    hasPrimitives  dice 2+3
 
-That the value 5 equals the dice 2+3 follows by hasValue(x, v) & affords(x, o) & hasPrimitives(o, p). An understood
+That the value 5 equals the dice 2+3 follows from hasValue(x, v) & affords(x, o) & hasPrimitives(o, p). An understood
 digit affords every option that ever used it up: the effect of an option is not random (Definition 14), and the
-threshold is for digits.
+threshold applies to digits.
 
-The evidence is in the graph `halma/RUN/evidence`, also for what was met too rarely to count as understood. Each pair of
-a knowledge base is a node, and so is each option that used up a digit:
+The evidence is in the graph `halma/RUN/evidence`, also for pairs and digits met too rarely to count as understood. Each
+pair of a knowledge base is a node, and so is each option that used up a digit:
 
     inequality:RUN:semantics:red 5>red 3       hasVisits, hasSightings (see KnowledgeBases)
     inequality:RUN:causality:red 5>red 3       hasVisits, hasDifference 2 (the length of the options, unless literal)
@@ -61,9 +60,9 @@ a knowledge base is a node, and so is each option that used up a digit:
     use:RUN:red 5:left 2+3                     hasVisits, hasDigit red 5, hasOption left 2+3
 
 An inequality also has ofRun, hasEvidence (semantics, causality or affordance), hasGreater red 5, hasLesser red 3,
-hasGreaterType left, hasLesserType left and, where it is understood, inKnowledgeBase (KB_S, KB_C or KB_A); a use has
-ofRun. Counts are literals (xsd:integer). Nodes have the run in their names, so that the union of several runs' graphs
-keeps their counts apart. `gumption kg build halma --help` has questions to ask of them.
+hasGreaterType left, hasLesserType left and, if understood, inKnowledgeBase (KB_S, KB_C or KB_A); a use has ofRun.
+Counts are literals (xsd:integer). The run is part of the node names, so that the union of several runs' graphs keeps
+their counts apart. `gumption kg build halma --help` shows example queries.
 """
 
 import hashlib
@@ -104,7 +103,7 @@ SEMANTICS, CAUSALITY, AFFORDANCE = "semantics", "causality", "affordance"
 BASES = {SEMANTICS: "KB_S", CAUSALITY: "KB_C", AFFORDANCE: "KB_A"}
 PARTS = ("train", "test", "all")
 
-# The pairs of values that are understood with no types in KB_S or KB_C.
+# Selects the pairs of values that KB_A holds, but neither KB_S nor KB_C with any types.
 THROUGH_AFFORDANCE_ONLY = """
 SELECT DISTINCT ?greater ?lesser {
   ?n gum:ofRun ?run ; gum:inKnowledgeBase ent:KB_A .
@@ -114,25 +113,25 @@ SELECT DISTINCT ?greater ?lesser {
     ?m gum:hasGreater/gum:hasValue ?greater ; gum:hasLesser/gum:hasValue ?lesser .
     FILTER(?other != ent:KB_A) } }
 """
-THRESHOLD = 3  # visits from which on something counts as understood (paper, footnote 6; decision: 3)
+THRESHOLD = 3  # visits from which something counts as understood (paper, footnote 6; decision: 3)
 Reading = Literal["strict", "literal"]  # of Appendix D
 LastPanel = Literal["counted", "dropped"]  # s' of a trial's last move
 
 
 def digit_label(value: int, direction: int, rules: Rules = RULES) -> str:
-    """The label of a wall's or crossing's digit, "red 5"."""
+    """Return the label of a digit of a wall or crossing, "red 5"."""
     called = signs(rules)
     return f"{called.colour(direction)} {called.value(value)}"
 
 
 def goal_digit_label(value: int, direction: int, rules: Rules = RULES) -> str:
-    """The label of a digit of the goal, "purple 3"."""
+    """Return the label of a digit of the goal, "purple 3"."""
     called = signs(rules)
     return f"{called.goal_colour(direction)} {called.value(value)}"
 
 
 def option_labels(max_opt_len: int, rules: Rules = RULES) -> list[tuple[int, int, str]]:
-    """(direction, code, label) of each option of up to so many primitives whose length is a digit, at most 9."""
+    """Return (direction, code, label) of each option of up to `max_opt_len` primitives shorter than the side."""
     parts = list(enumerate(rules.digits.tolist()))[1:]
     codes: list[int] = []
     level = [(0, 0)]  # code and length
@@ -143,17 +142,17 @@ def option_labels(max_opt_len: int, rules: Rules = RULES) -> list[tuple[int, int
 
 
 def option_label(direction: int, code: int, rules: Rules = RULES) -> str:
-    """The label of an option, "left 2+3", of the code of its primitives (see `option_codes`)."""
+    """Return the label of an option, "left 2+3", from the code of its primitives (see `option_codes`)."""
     return f"{DIRECTIONS[direction]} {_sum(code, rules)}"
 
 
 def graph_name(run: str) -> str:
-    """The graph of a run's binary facts; its evidence is in this name + EVIDENCE."""
+    """Return the name of the graph of a run's binary facts; the evidence graph appends EVIDENCE to it."""
     return f"halma/{run}"
 
 
 def perceived(shown: np.ndarray, rules: Rules = RULES) -> set[Triple]:
-    """The value and the colour of each digit of a (10, 4) table, as facts."""
+    """Return facts of the value and the colour of each digit in a (10, 4) table of shown digits."""
     called, facts = signs(rules), set[Triple]()
     for value, d in np.argwhere(shown).tolist():
         if value:
@@ -165,9 +164,9 @@ def perceived(shown: np.ndarray, rules: Rules = RULES) -> set[Triple]:
 def affordance_facts(
     digit: int, direction: int, code: int, rules: Rules = RULES, moved: int | None = None
 ) -> set[Triple]:
-    """An option that uses a digit up, and its parts.
+    """Return the facts of an option that uses a digit up, and of the option's parts.
 
-    :param moved: the option's direction, where it is not the digit's.
+    :param moved: the option's direction, if it differs from the digit's.
     """
     moved = direction if moved is None else moved
     option = option_label(moved, code, rules)
@@ -188,7 +187,7 @@ def _inequality(
     understood: bool,
     rules: Rules,
 ) -> str:
-    """Append the roles that all inequalities have; returns the node."""
+    """Append the roles common to all inequalities; return the node."""
     names = digit_label(*greater, rules), digit_label(*lesser, rules)
     node = f"inequality:{run}:{evidence}:{names[0]}>{names[1]}"
     triples += [
@@ -206,7 +205,7 @@ def _inequality(
 
 
 def _nodes(graph: "KnowledgeGraph", name: str) -> Iterator[tuple[str, dict[str, str]]]:
-    """The nodes of a graph with their roles; a node that has a role twice gets none."""
+    """Yield the nodes of a graph with their roles; a node with a repeated role gets no roles."""
     nodes: dict[str, dict[str, str]] = {}
     twice = set()
     for node, role, value in graph.triples(graph=name):
@@ -218,12 +217,12 @@ def _nodes(graph: "KnowledgeGraph", name: str) -> Iterator[tuple[str, dict[str, 
 
 
 def _sum(code: int, rules: Rules) -> str:
-    """The primitives of a code in their order, "2+3"."""
+    """Return the primitives of a code in order, "2+3"."""
     return "+".join(rules.primitive_names[primitive] for primitive in primitives_of(code, rules))
 
 
 def primitives_of(code: int, rules: Rules = RULES) -> list[int]:
-    """The indices of a code's primitives, in their order; see `option_codes`."""
+    """Return the indices of a code's primitives, in order; see `option_codes`."""
     primitives = []
     while code:
         code, primitive = divmod(code, rules.count)
@@ -232,7 +231,7 @@ def primitives_of(code: int, rules: Rules = RULES) -> list[int]:
 
 
 def _option(label: str, rules: Rules) -> tuple[int, int]:
-    """Direction and code."""
+    """Return the direction and the code of a label."""
     direction, _, primitives = label.partition(" ")
     code = 0
     for primitive in primitives.split("+"):
@@ -251,22 +250,22 @@ _CHOICES = {"knowledge_base": "knowledgeBase", "last_panel": "lastPanel"}  # in 
 @checked_methods
 @dataclass(frozen=True, eq=False)
 class KnowledgeBases:
-    """The knowledge bases of a memory. Directions are indices into DIRECTIONS; index 0 of a digit's axis stays empty,
-    and an axis of 10 digits has as many as `rules.side`.
+    """The knowledge bases of a memory. Directions are indices into DIRECTIONS. Index 0 of a digit's axis is empty, and
+    the axis length, here 10, is `rules.side`.
 
     :ivar semantics: (10, 10, 4) int64 [greater, lesser, direction], valid moves from panels that show the pair.
     :ivar sightings: (10, 10, 4) int64, records that show the pair in s or s'.
-    :ivar causality: (10, 10, 4) int64, valid moves that turned one digit of the pair into the other.
+    :ivar causality: (10, 10, 4) int64, valid moves that changed one digit of the pair into the other.
     :ivar affordance: (10, 4) int64 [digit, direction], valid moves that used the digit up.
-    :ivar affordance_options: (k, 5) int64 sorted rows digit, its direction, the option's direction, option code (see
-        `option_codes`), visits, which add up to `affordance`. The directions differ in literal knowledge bases only.
+    :ivar affordance_options: (k, 5) int64 sorted rows: digit, its direction, the option's direction, option code (see
+        `option_codes`), visits. Visits sum to `affordance`. The directions differ in literal knowledge bases only.
     :ivar shown: (10, 4) bool [digit, direction], some panel of the memory shows the digit.
-    :ivar threshold: visits from which on a pair or a digit counts as understood.
+    :ivar threshold: visits from which a pair or a digit counts as understood.
     :ivar records: transitions of the memory.
     :ivar max_opt_len: primitives of an option.
     :ivar memory: fingerprint of the memory.
-    :ivar knowledge_base: how Appendix D is read, and `last_panel` whether s' of a trial's last move counts; see above.
-    :ivar rules: of the world.
+    :ivar knowledge_base: the reading of Appendix D; `last_panel` whether s' of a trial's last move counts; see above.
+    :ivar rules: rules of the world.
     """
 
     semantics: np.ndarray
@@ -293,7 +292,7 @@ class KnowledgeBases:
         knowledge_base: Reading = "strict",
         last_panel: LastPanel = "counted",
     ) -> "KnowledgeBases":
-        """An empty memory gives empty knowledge bases."""
+        """Compute the knowledge bases of a memory; an empty memory gives empty knowledge bases."""
         before, after = np.ascontiguousarray(memory.before), np.ascontiguousarray(memory.after)
         if last_panel == "dropped":  # a state that stays shows nothing new and brings nothing about
             after = np.where(memory.seen_after[:, None], after, before)
@@ -305,7 +304,7 @@ class KnowledgeBases:
             opposite = (direction + 2) % 4
             towards = [length * (direction == d) - length * (opposite == d) for d in range(4)]
             causality = _changes(before, after, valid, side, towards)
-            # Options used up the digits of their own direction and length that s shows and s' does not.
+            # An option uses up a digit of its own direction and length if s shows that digit and s' does not.
             each = np.arange(len(before))
             shows, still = (
                 (rows[each, direction] == length) | (rows[each, 4 + direction] == length) for rows in (before, after)
@@ -336,33 +335,33 @@ class KnowledgeBases:
 
     @property
     def choices(self) -> dict[str, str]:
-        """The settings that differ from "strict" and "counted", with which the first knowledge bases were made."""
+        """The settings that differ from the defaults "strict" and "counted"."""
         settings = {"knowledge_base": self.knowledge_base, "last_panel": self.last_panel}
         return {name: value for name, value in settings.items() if value not in ("strict", "counted")}
 
     @property
     def panels(self) -> np.ndarray:
-        """(n, 11) int8 distinct panel rows of the memory, sorted; InputError for knowledge bases of a graph."""
+        """(n, 11) int8 distinct panel rows of the memory, sorted; InputError if read from a graph."""
         return self._from_memory()[0]
 
     @property
     def panel_counts(self) -> np.ndarray:
-        """(n,) int64 records with each of `panels` as s or s'; InputError as `panels`."""
+        """(n,) int64: records with each of `panels` as s or s'; InputError if read from a graph."""
         return self._from_memory()[1]
 
     @cached_property
     def s(self) -> np.ndarray:
-        """(10, 10, 4) bool: KB_S, the pairs visited often enough."""
+        """(10, 10, 4) bool: KB_S, the pairs whose visits reach the threshold."""
         return self.semantics >= self.threshold
 
     @cached_property
     def c(self) -> np.ndarray:
-        """(10, 10, 4) bool: KB_C."""
+        """(10, 10, 4) bool: KB_C, the pairs whose visits reach the threshold."""
         return self.causality >= self.threshold
 
     @cached_property
     def understood(self) -> np.ndarray:
-        """(10, 4) bool: digits used up often enough."""
+        """(10, 4) bool: digits whose uses reach the threshold."""
         return self.affordance >= self.threshold
 
     @cached_property
@@ -374,7 +373,7 @@ class KnowledgeBases:
 
     @cached_property
     def fingerprint(self) -> str:
-        """sha256 (hex) of the tables, the threshold and the memory's fingerprint."""
+        """sha256 (hex) of the tables, the settings and the memory's fingerprint."""
         choices = [self.choices] if self.choices else []
         settings = json.dumps([SCHEMA, self.threshold, self.records, self.max_opt_len, self.memory, *choices])
         digest = hashlib.sha256(settings.encode())
@@ -386,7 +385,7 @@ class KnowledgeBases:
         return digest.hexdigest()
 
     def facts(self) -> list[Triple]:
-        """The binary facts, sorted."""
+        """Return the binary facts, sorted."""
         triples = perceived(self.shown, self.rules)
         for d1, d2, d in np.argwhere(self.s | self.c).tolist():
             triples.add((digit_label(d1, d, self.rules), GREATER_THAN, digit_label(d2, d, self.rules)))
@@ -401,7 +400,7 @@ class KnowledgeBases:
         return sorted(triples)
 
     def evidence(self, run: str) -> list[Triple]:
-        """The nodes of the evidence, sorted; the run is in their names."""
+        """Return the nodes of the evidence as sorted triples; node names contain the run."""
         triples: list[Triple] = []
         for d1, d2, d in np.argwhere(self.sightings).tolist():
             visits, in_base = self.semantics[d1, d2, d], self.s[d1, d2, d]
@@ -422,7 +421,7 @@ class KnowledgeBases:
         return sorted(triples)
 
     def add_to(self, graph: "KnowledgeGraph", run: str) -> dict[str, int]:
-        """Replace the graphs halma/RUN and halma/RUN/evidence; returns the number of facts by name."""
+        """Replace the graphs halma/RUN and halma/RUN/evidence; return the number of facts by graph name."""
         about = {
             "source": f"the memory of the run {run}", "run": run, "memory": self.memory, "records": str(self.records),
             "maxOptLen": str(self.max_opt_len), "threshold": str(self.threshold), "fingerprint": self.fingerprint,
@@ -433,10 +432,10 @@ class KnowledgeBases:
 
     @classmethod
     def from_graph(cls, graph: "KnowledgeGraph", name: str) -> "KnowledgeBases":
-        """The knowledge bases that `add_to` put into a graph, without `panels`.
+        """Read the knowledge bases that `add_to` wrote to a graph, without `panels`.
 
-        :param name: of the graph, halma/RUN.
-        :raises InputError: no such graph, one with other contents than a run's knowledge bases, or one that was changed
+        :param name: name of the graph, halma/RUN.
+        :raises InputError: no such graph, a graph with other contents than a run's knowledge bases, or one changed
             since.
         """
         evidence = name + EVIDENCE
@@ -496,7 +495,7 @@ class KnowledgeBases:
         return bases
 
     def counts(self) -> dict[str, dict[str, int]]:
-        """The pairs of each knowledge base with both digits of a direction, and of "any" types."""
+        """Count the pairs of each knowledge base by the direction of both digits, and with "any" types."""
         same = np.einsum("aibi->abi", self.a)
         tables: dict[str, tuple[np.ndarray, Any]] = {
             "KB_S": (self.s, self.s.any(2)),
@@ -519,10 +518,9 @@ class KnowledgeBases:
 
 
 def option_codes(options: np.ndarray, base: int = RULES.count) -> np.ndarray:
-    """(n,) int64: the primitives of (n, 1 + T) options as one number each: to a base, their number, in order, zeros
-    left out.
+    """Encode the primitives of (n, 1 + T) options as (n,) int64: digits of a number in `base`, zeros left out.
 
-    Zeros move nothing, so 2+0+3 and 2+3 are one option; 3+2 is another, with the same effect (paper, 3.2).
+    Zeros move nothing, so 2+0+3 and 2+3 are one option; 3+2 is another option with the same effect (paper, 3.2).
     """
     codes = np.zeros(len(options), dtype=np.int64)
     for primitive in options[:, 1:].T:
@@ -531,8 +529,8 @@ def option_codes(options: np.ndarray, base: int = RULES.count) -> np.ndarray:
 
 
 def _distinct_panels(before: np.ndarray, after: np.ndarray, side: int) -> tuple[np.ndarray, np.ndarray]:
-    """The distinct rows of both, sorted, and the number of records that have each."""
-    # A row as one number, in mixed radix: eight distances, two offsets from -9 to 9, the hint.
+    """Return the distinct rows of both, sorted, and the number of records that contain each."""
+    # Encode a row as one number, in mixed radix: eight distances, two offsets from -9 to 9, the hint.
     radices = np.array([side] * 8 + [2 * side - 1, 2 * side - 1, 5])
     weights = np.append(np.cumprod(radices[:0:-1])[::-1], 1)
     lowest = np.array([0] * 8 + [1 - side, 1 - side, 0])
@@ -542,7 +540,7 @@ def _distinct_panels(before: np.ndarray, after: np.ndarray, side: int) -> tuple[
 
 
 def _shown_pairs(*panels: np.ndarray, side: int) -> np.ndarray:
-    """(10, 10, 4): records that show a pair in any of their panels (n, 11)."""
+    """Return (10, 10, 4): the number of records that show a pair in any of their panels (n, 11)."""
     total = np.zeros((side, side, 4), dtype=np.int64)
     for direction in range(4):
         codes = []
@@ -557,9 +555,9 @@ def _shown_pairs(*panels: np.ndarray, side: int) -> np.ndarray:
 def _changes(
     before: np.ndarray, after: np.ndarray, valid: np.ndarray, side: int, by: Sequence[np.ndarray] | None = None
 ) -> np.ndarray:
-    """(10, 10, 4): valid moves between whose panels a digit of a direction changed, as Appendix D says.
+    """Return (10, 10, 4): valid moves that change a digit of a direction into another (Appendix D).
 
-    :param by: of each direction (n,) by how much a digit has to fall; None for any change.
+    :param by: for each direction (n,), the amount by which the digit must fall; None for any change.
     """
     total = np.zeros((side, side, 4), dtype=np.int64)
     for d in range(4):
@@ -575,7 +573,7 @@ def _changes(
 
 
 def _count_once(codes: list[np.ndarray], side: int) -> np.ndarray:
-    """(10, 10): records per pair code greater * 10 + lesser; a record with a pair in both lists counts once."""
+    """Return (10, 10): records by pair code greater * side + lesser; a pair in several lists counts once a record."""
     first, *rest = codes
     total = np.bincount(first, minlength=side * side)
     for second in rest:
@@ -587,7 +585,7 @@ def _count_once(codes: list[np.ndarray], side: int) -> np.ndarray:
 def _all_gone(
     before: np.ndarray, after: np.ndarray, valid: np.ndarray, direction: np.ndarray, codes: np.ndarray
 ) -> np.ndarray:
-    """`affordance_options` of digits that appear in s and disappear in s', as Appendix D says."""
+    """Return `affordance_options` of digits that appear in s and disappear in s' (Appendix D)."""
     parts: list[tuple[np.ndarray, ...]] = []
     for d in range(4):
         here, there = before[:, (d, 4 + d)], after[:, (d, 4 + d)]
@@ -599,7 +597,7 @@ def _all_gone(
 
 
 def _uses(digit: np.ndarray, type_: np.ndarray, direction: np.ndarray, codes: np.ndarray) -> np.ndarray:
-    """(k, 5) int64 sorted rows digit, type, the option's direction, option code, visits."""
+    """Return (k, 5) int64 sorted rows: digit, type, the option's direction, option code, visits."""
     # Sorting one number for each row is many times faster than sorting rows.
     size = int(codes.max(initial=0)) + 1
     found, visits = np.unique(((digit * 4 + type_) * 4 + direction) * size + codes, return_counts=True)
@@ -607,7 +605,7 @@ def _uses(digit: np.ndarray, type_: np.ndarray, direction: np.ndarray, codes: np
 
 
 def _shown_digits(panels: np.ndarray, side: int) -> np.ndarray:
-    """(10, 4) bool: digits of distances in panels (n, 11)."""
+    """Return (10, 4) bool: digits of distances that panels (n, 11) show."""
     shown = np.zeros((side, 4), dtype=bool)
     for slot in range(8):
         shown[panels[:, slot], slot % 4] = True

@@ -1,8 +1,8 @@
-"""Mazes, trees of cells on the integer lattice with a monotone path from the start to the goal; panels; the oracle.
+"""Mazes: trees of cells on the integer lattice with a monotone path from start to goal; their panels; the oracle.
 
-x grows to the right, y grows upwards. Two neighbouring cells are connected only where the tree has an edge, so that
-parallel corridors may touch (thin walls). All cells lie in a box, of 10 x 10 unless the rules say otherwise: then every
-distance and every offset of the goal, from any cell, is a digit (paper, A.2 and F.1).
+x grows to the right, y grows upwards. Neighbouring cells are connected only by an edge of the tree, so parallel
+corridors may touch (thin walls). All cells lie in a box, 10 x 10 unless the rules differ. Every distance and every
+offset of the goal, from any cell, is then a digit (paper, A.2 and F.1).
 """
 
 import hashlib
@@ -50,7 +50,7 @@ SCHEMA = "gumption/halma-maze/1"
 
 
 class Digit(NamedTuple):
-    """A distance on a panel: from 1 on, in one of ALL_COLOURS; `kind` is "crossing", "wall" or "goal"."""
+    """A distance on a panel, at least 1, in one of ALL_COLOURS; `kind` is "crossing", "wall" or "goal"."""
 
     value: int
     colour: str
@@ -59,18 +59,18 @@ class Digit(NamedTuple):
 
 
 class Maze:
-    """A validated maze; equal to another with the same start, goal, edges and side.
+    """A validated maze. Mazes with the same start, goal, edges and side are equal.
 
     :ivar start, goal: cells.
     :ivar edges: sorted pairs of sorted cells.
-    :ivar side: of the box that it fits into.
+    :ivar side: side of the box that contains the maze.
     """
 
     def __init__(
         self, start: Iterable[int], goal: Iterable[int], edges: Iterable[Iterable[Iterable[int]]], side: Side = 10
     ) -> None:
-        """:raises InputError: no tree, a goal that cannot be reached, a path to it that is not monotone, or cells that
-        do not fit into a box of side x side.
+        """:raises InputError: no tree, an unreachable goal, a path to it that is not monotone, or cells that do not fit
+        into a box of side x side.
         """
         self.side = check("side", side, Side)
         self.start = _cell(start)
@@ -117,7 +117,7 @@ class Maze:
 
     @cached_property
     def _parents(self) -> dict[Cell, Cell]:
-        """The cell before each cell on the path from the start; the start is its own."""
+        """The predecessor of each cell on the path from the start; the start is its own predecessor."""
         parents = {self.start: self.start}
         front = [self.start]
         while front:
@@ -150,15 +150,15 @@ class Maze:
 
     @checked
     def degree(self, cell: Cell) -> int:
-        """The number of edges; 0 where the maze has no such cell."""
+        """Return the number of edges; 0 if the maze has no such cell."""
         return len(self._next.get(cell, ()))
 
     @checked
     def hint(self, cell: Cell) -> int | None:
-        """Index of the direction of the next cell towards the goal; None where no hint is shown.
+        """Return the direction index of the next cell towards the goal; None if no hint is shown.
 
-        Hints are shown at crossings but the goal, and at a start with at least two edges (decision: there is a choice,
-        and the paper's example shows one).
+        Hints are shown at crossings except the goal, and at a start with at least two edges (decision: the agent has a
+        choice there, and the paper's example shows a hint).
         """
         self.neighbours(cell)
         choice = self.degree(cell) >= (2 if cell == self.start else 3)
@@ -185,9 +185,9 @@ class Maze:
     @classmethod
     @checked
     def from_json(cls, value: Any, where: str = "") -> "Maze":
-        """The maze of what `to_json` gave.
+        """Build a maze from the output of `to_json`.
 
-        :param where: the begin of an error's message, such as a file and a line.
+        :param where: prefix of error messages, such as a file and a line.
         :raises InputError: another schema, missing parts, hints that the maze does not have, or no valid maze.
         """
         before = f"{where}: " if where else ""
@@ -227,8 +227,8 @@ class Maze:
 
 @checked
 def panel_row(maze: Maze, cell: Cell, panels_equal: PanelsEqual = "both") -> np.ndarray:
-    """The panel of a cell, (11,) int8: distance to the nearest crossing in each direction (0-3) and to the wall (4-7),
-    offset of the goal dx, dy (8, 9; signed), and the hint (10; 1 + its direction). 0 is not shown.
+    """Return the panel of a cell, (11,) int8: distance to the nearest crossing in each direction (0-3) and to the wall
+    (4-7), offset of the goal dx, dy (8, 9; signed), and the hint (10; 1 + its direction). A 0 is not shown.
 
     :param panels_equal: see `Rules`.
     :raises InputError: the maze has no such cell.
@@ -251,7 +251,7 @@ def panel_row(maze: Maze, cell: Cell, panels_equal: PanelsEqual = "both") -> np.
 
 
 def row_digits(row: np.ndarray) -> list[Digit]:
-    """The digits of a panel row (11,): crossings, walls, the goal's."""
+    """Return the digits of a panel row (11,): crossings, walls, then the goal's digits."""
     values = row.tolist()
     digits = [
         Digit(values[4 * part + d], COLOURS[d], DIRECTIONS[d], kind)
@@ -267,20 +267,20 @@ def row_digits(row: np.ndarray) -> list[Digit]:
 
 
 def goal_distances(rows: np.ndarray) -> np.ndarray:
-    """Panel rows (..., 11) -> (..., 4): the goal's digit by direction, 0 where it does not lie in that direction."""
+    """Map panel rows (..., 11) to (..., 4): the goal's digit by direction, 0 if the goal does not lie there."""
     dx, dy = rows[..., 8], rows[..., 9]
     return np.stack([-dx, dy, dx, -dy], axis=-1).clip(min=0)
 
 
 def place_codes(rows: np.ndarray) -> np.ndarray:
-    """(..., n) the first n numbers of panel rows -> (...) int64, equal where these are: so a place is recognised."""
+    """Encode the first n numbers of panel rows (..., n) as (...) int64. Equal numbers have equal codes."""
     most = LARGEST_SIDE - 1
     return (rows.astype(np.int64) + most) @ (2 * most + 1) ** np.arange(rows.shape[-1], dtype=np.int64)
 
 
 @checked
 def panel_digits(maze: Maze, cell: Cell, panels_equal: PanelsEqual = "both") -> list[Digit]:
-    """The digits that are shown at a cell: of at most four crossings, four walls and two of the goal (3.1, B.2).
+    """Return the digits shown at a cell, of at most four crossings, four walls and two of the goal (3.1, B.2).
 
     :param panels_equal: see `Rules`.
     :raises InputError: the maze has no such cell.
@@ -316,24 +316,24 @@ def _edge(pair: Iterable[Iterable[int]]) -> Edge:
 
 
 class Move(NamedTuple):
-    """:ivar length: cells, or of an option with primitives of one's own the sum of their digits."""
+    """:ivar length: cells; for an option with user-defined primitives, the sum of their digits."""
 
     direction: str
     length: int
 
 
 class OracleTrials(NamedTuple):
-    """:ivar exploring: the moves of the first trial; `planned` those of each later one."""
+    """:ivar exploring: the moves of the first trial; `planned` the moves of each later trial."""
 
     exploring: list[Move]
     planned: list[Move]
 
 
 def justified_moves(row: np.ndarray) -> list[tuple[int, int]]:
-    """The moves (direction, distance) that a panel row (11,) justifies in a first trial; at a valid state it is one.
+    """Return the moves (direction, distance) that a panel row (11,) justifies in a first trial; one at a valid state.
 
-    The direction is the hint's, or without a hint each that is open and lowers the distance to the goal (paper, A.3).
-    The distance is that of the nearest crossing, wall or, straight ahead, goal.
+    The direction is the hint's. Without a hint, it is any open direction that lowers the distance to the goal (paper,
+    A.3). The distance is that of the nearest crossing, wall or, straight ahead, goal.
     """
     dx, dy, hint = (int(value) for value in row[8:11])
     moves = []
@@ -349,10 +349,10 @@ def justified_moves(row: np.ndarray) -> list[tuple[int, int]]:
 
 @checked
 def oracle_trials(maze: Maze, max_opt_len: OptLen, rules: Rules | None = None) -> OracleTrials:
-    """The oracle's trials: exploring from panel to panel, then to the goal in as few options as possible.
+    """Return the oracle's trials: exploring from panel to panel, then reaching the goal in the fewest options.
 
     :param rules: None for the paper's, in a box of the maze's side.
-    :raises InputError: max_opt_len below 1; a maze where the oracle meets a choice.
+    :raises InputError: max_opt_len below 1; a maze in which several moves or none are justified.
     """
     trials = oracle_options(maze, max_opt_len, rules)
     digits = (rules or RULES).digits
@@ -366,7 +366,7 @@ def oracle_trials(maze: Maze, max_opt_len: OptLen, rules: Rules | None = None) -
 def oracle_options(
     maze: Maze, max_opt_len: OptLen, rules: Rules | None = None
 ) -> tuple[list[list[int]], list[list[int]]]:
-    """The options (1 + T numbers each) of the oracle's first trial, and of each later one; see `oracle_trials`."""
+    """Return the options (1 + T numbers each) of the oracle's first and of each later trial; see `oracle_trials`."""
     if rules is None:
         rules = Rules(side=maze.side)
     reach = spans(rules, max_opt_len)
@@ -405,9 +405,9 @@ def _justified(maze: Maze, cell: Cell) -> tuple[int, int]:
 
 @checked
 def check_unambiguous(maze: Maze) -> None:
-    """Follow the oracle's first trial, along the optimal path.
+    """Check that the oracle's first trial follows the optimal path.
 
-    :raises InputError: a state where not exactly one move is justified, or it leaves the optimal path.
+    :raises InputError: a state where not exactly one move is justified, or where it leaves the optimal path.
     """
     at = {cell: i for i, cell in enumerate(maze.optimal_path)}
     cell = maze.start
@@ -420,13 +420,13 @@ def check_unambiguous(maze: Maze) -> None:
 
 
 def straight_runs(maze: Maze) -> list[tuple[int, int]]:
-    """The optimal path as (direction, length) with consecutive unit moves of one direction merged."""
+    """Return the optimal path as (direction, length), with consecutive unit moves of one direction merged."""
     path = maze.optimal_path
     units = (STEPS.index((b[0] - a[0], b[1] - a[1])) for a, b in pairwise(path))
     return [(direction, len(list(run))) for direction, run in groupby(units)]
 
 
-# ---- Many mazes as arrays: every panel is computed once, so that a step of many environments is a few gathers.
+# ---- Many mazes as arrays. Every panel is computed once, so that a step of many environments is a few gathers.
 
 MAZES = "mazes.jsonl"  # of a run or a memory
 
@@ -435,11 +435,11 @@ MAZES = "mazes.jsonl"  # of a run or a memory
 class Mazes:
     """M mazes and the panels of all their cells.
 
-    The index of a cell is (x - x0) * side + (y - y0), with the lowest x and y of its maze.
+    The index of a cell is (x - x0) * side + (y - y0), with the lowest x and y of its maze as x0 and y0.
 
-    :ivar rules: of the world that they belong to.
-    :ivar cells: side * side, the number of indices; `offsets` (4,) int64, from a cell's to its neighbour's; `place`
-        (side * side, 2) int64, x - x0 and y - y0 of each.
+    :ivar rules: rules of their world.
+    :ivar cells: side * side, the number of indices; `offsets` (4,) int64, the index step to the neighbour in each
+        direction; `place` (side * side, 2) int64, x - x0 and y - y0 of each index.
     :ivar corner: (M, 2) int64, x0 and y0 of each maze.
     :ivar inside: (M, side * side) bool, the indices that are cells.
     :ivar rows: (M, side * side, 11) int8, the panel row of each cell (see `panel_row`), zeros outside; `places` the
@@ -448,8 +448,8 @@ class Mazes:
     """
 
     def __init__(self, mazes: Iterable[Maze], rules: Rules | None = None) -> None:
-        """:param rules: None for the paper's, in boxes of the mazes' side.
-        :raises InputError: no maze at all, or one of another side.
+        """:param rules: None for the paper's rules, in boxes of the mazes' side.
+        :raises InputError: no mazes, or a maze of another side.
         """
         self.mazes = list(mazes)
         if not self.mazes:
@@ -491,7 +491,7 @@ class Mazes:
             lines, doors = np.moveaxis(grid, axis, 0), np.moveaxis(passage, axis, 0)
             meetings = np.moveaxis(meeting, axis, 0)
             order = range(side - 2, -1, -1) if forward else range(1, side)
-            for i in order:  # from the border inwards: the next cell's distances are known
+            for i in order:  # from the border inwards, where the next cell's distances are known
                 ahead = i + 1 if forward else i - 1
                 door = doors[i, ..., d]
                 to_crossing, to_wall = lines[ahead, ..., d], lines[ahead, ..., 4 + d]
@@ -511,7 +511,7 @@ class Mazes:
         return rows
 
     def _towards_goal(self, open_: np.ndarray) -> np.ndarray:
-        """(M, side * side) int64: the direction of the next cell towards the goal, by a search outwards from there."""
+        """Return (M, side * side) int64: the direction of the next cell towards the goal, by breadth-first search."""
         each = np.arange(len(self.mazes))
         known = np.zeros(open_.shape[:2], dtype=bool)
         known[each, self.goal] = True
@@ -562,8 +562,8 @@ class Mazes:
         return x * side + y
 
     def ahead(self, distance: Annotated[int, Ge(0), Le(LARGEST_SIDE)]) -> np.ndarray:
-        """(M, side * side, 4) int64: the index of the cell so many steps on in each direction, whatever lies between;
-        -1 where the maze has none, or where no cell is left from."""
+        """Return (M, side * side, 4) int64: the index of the cell `distance` steps ahead in each direction, regardless
+        of walls; -1 if the maze has no such cell, or if the index of the origin is no cell."""
         there = self.place[:, None] + np.array(STEPS) * distance
         within = ((there >= 0) & (there < self.rules.side)).all(-1)
         index = np.where(within, there @ [self.rules.side, 1], 0)
@@ -571,10 +571,9 @@ class Mazes:
 
     @cached_property
     def landings(self) -> np.ndarray:
-        """(P, M, side * side, 4) int32: where each primitive ends, by maze, cell and direction; -1 where it cannot be
-        made.
+        """(P, M, side * side, 4) int32: where each primitive ends, by maze, cell and direction; -1 if it is impossible.
 
-        :raises InputError: a primitive of one's own that gives no such array.
+        :raises InputError: a user-defined primitive that returns no such array.
         """
         return np.stack([self._landing(part) for part in self.rules.parts])
 
@@ -601,7 +600,7 @@ class Mazes:
 
     @cached_property
     def _stops(self) -> list[list[int]]:
-        """Distances between the oracle's stops on its first trial: crossings, corners and the goal."""
+        """Distances between the oracle's stops in its first trial: crossings, corners and the goal."""
         stretches = []
         for maze in self.mazes:
             place, lengths = 0, []
@@ -618,22 +617,22 @@ class Mazes:
         return stretches
 
     def exploring(self, max_opt_len: OptLen) -> np.ndarray:
-        """(M,) int64: moves of the oracle's first trial, in closed form where all primitives walk."""
+        """Return (M,) int64: moves of the oracle's first trial, in closed form if all primitives walk."""
         if not self.rules.walks_only:
             return self._searched(max_opt_len)[:, 0]
         options = spans(self.rules, max_opt_len).options
         return np.array([options[lengths].sum() for lengths in self._stops])
 
     def planned(self, max_opt_len: OptLen) -> np.ndarray:
-        """(M,) int64: moves of each later trial of the oracle, in closed form where options walk all lengths up to the
-        longest; else it can be shorter to go too far and come back."""
+        """Return (M,) int64: moves of each later trial of the oracle, in closed form if options walk all lengths up to
+        the longest. Otherwise a search is needed, since overshooting and returning can be shorter."""
         if not (self.rules.walks_only and spans(self.rules, max_opt_len).without_gaps):
             return self._searched(max_opt_len)[:, 1]
         options = spans(self.rules, max_opt_len).options
         return np.array([options[[length for _, length in straight_runs(maze)]].sum() for maze in self.mazes])
 
     def _searched(self, max_opt_len: OptLen) -> np.ndarray:
-        """(M, 2) int64: moves of the oracle's first and of its later trials."""
+        """Return (M, 2) int64: moves of the oracle's first and of its later trials."""
         if max_opt_len not in self._found:
             trials = (oracle_options(maze, max_opt_len, self.rules) for maze in self.mazes)
             self._found[max_opt_len] = np.array([[len(trial) for trial in pair] for pair in trials])
@@ -641,22 +640,22 @@ class Mazes:
 
     @cached_property
     def fingerprint(self) -> str:
-        """sha256 of the mazes, in their order, and of rules other than the paper's."""
+        """sha256 of the mazes, in their order, and of rules that differ from the paper's."""
         rules = json.dumps(self.rules.changes, sort_keys=True) if self.rules.changes else ""
         return hashlib.sha256(("".join(maze.fingerprint for maze in self.mazes) + rules).encode()).hexdigest()
 
     @cached_property
     def files(self) -> dict[str, str]:
-        """The files of a run or a memory: MAZES, JSON Lines with a maze a line."""
+        """The files of a run or a memory: MAZES, JSON Lines with one maze per line."""
         return {MAZES: sealed_lines(maze.to_json() for maze in self.mazes)[0]}
 
     def save(self, path: str | Path) -> None:
-        """Write JSON Lines, a maze a line."""
+        """Write JSON Lines, one maze per line."""
         write_text(Path(path), self.files[MAZES])
 
     @classmethod
     def load(cls, path: str | Path, rules: Rules | None = None) -> "Mazes":
-        """:raises InputError: no such file, a line that is no maze, or one that was changed; mazes of another side."""
+        """:raises InputError: no such file, a line that is no maze or was changed; mazes of another side."""
         text = read_text(Path(path))
         lines, _ = unsealed_lines(text, Path(path))
         mazes = [Maze.from_json(value, f"{path}:{number}") for number, value in enumerate(lines, 1)]
@@ -668,8 +667,8 @@ class Mazes:
 
 @checked
 def one_hot(rows: np.ndarray, side: Side = 10) -> np.ndarray:
-    """Symbolic observations (..., 11, 2 side - 1) uint8 of panel rows (..., 11): column value + side - 1, the hint in
-    columns 0 to 3.
+    """Return symbolic observations (..., 11, 2 side - 1) uint8 of panel rows (..., 11): column value + side - 1, the
+    hint in columns 0 to 3.
 
     A value that is not shown is a zero, in column side - 1; without a hint row 10 is all zeros (paper, F.1).
 
@@ -685,6 +684,6 @@ def one_hot(rows: np.ndarray, side: Side = 10) -> np.ndarray:
 
 @cache
 def _one_hot(side: int) -> np.ndarray:
-    """By code: 2 side - 1 values, then no hint, then the four shapes."""
+    """Return a table by code: 2 side - 1 values, then no hint, then the four shapes."""
     columns = 2 * check("side", side, Side) - 1
     return np.concatenate([np.eye(columns), np.zeros((1, columns)), np.eye(4, columns)]).astype(np.uint8)

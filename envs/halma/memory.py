@@ -1,4 +1,4 @@
-"""MEM: the transitions (s, option, s') of HALMA's agents, in the files that `gumption.envs.memory` describes."""
+"""MEM: the transitions (s, option, s') of HALMA's agents, stored in the files that `gumption.envs.memory` describes."""
 
 import os
 from collections.abc import Sequence
@@ -32,7 +32,7 @@ def layout(
     names: Names = RULES.names,
     laws: Laws = RULES.laws,
 ) -> Layout:
-    """The record of a transition: 38 + max_opt_len bytes. Rules other than the paper's are in its settings."""
+    """Return the record layout, 38 + max_opt_len bytes. Its settings hold changes of the paper's rules."""
     rules = Rules(side, panels_equal, primitives, names, laws)
     fields = [
         ("before", "i1", (11,)),
@@ -47,14 +47,14 @@ def layout(
 
 
 def flags(valid: np.ndarray, reached: np.ndarray, trial_over: np.ndarray) -> np.ndarray:
-    """(n,) uint8 bits of three (n,) booleans."""
+    """Return (n,) uint8 bits of three (n,) bool arrays."""
     return (VALID * valid + REACHED * reached + TRIAL_OVER * trial_over).astype(np.uint8)
 
 
 @checked_methods
 @dataclass(frozen=True, eq=False)
 class Memory(TransitionMemory):
-    """The transitions of a run. Those of one environment stand in the order in which they happened; `episode` numbers
+    """The transitions of a run. The transitions of one environment are in chronological order; `episode` numbers
     episodes over the whole run, so the moves of a trial are the records of one (episode, trial), in order.
 
     :ivar records: (n,) of `layout(max_opt_len).record_type`; each field is also a property.
@@ -76,9 +76,9 @@ class Memory(TransitionMemory):
         flags: Any = VALID,
         rules: Rules = RULES,
     ) -> "Memory":
-        """A memory in no file; the arguments are the fields below, of which the last four may be one for all.
+        """Build a memory without a file. The arguments are the fields below; each of the last four may be a scalar.
 
-        :param rules: of the world.
+        :param rules: rules of the world.
         """
         made = layout(max_opt_len, **rules.changes)
         fields = dict(zip(made.names, (before, option, after, maze, trial, episode, flags), strict=True))
@@ -86,12 +86,12 @@ class Memory(TransitionMemory):
 
     @property
     def max_opt_len(self) -> int:
-        """Primitives of an option."""
+        """The number of primitives of an option."""
         return self.layout.settings["max_opt_len"]
 
     @cached_property
     def rules(self) -> Rules:
-        """Of the world that it is of."""
+        """The rules of the world of the memory."""
         return Rules(**{name: value for name, value in self.layout.settings.items() if name != "max_opt_len"})
 
     before = Field("(n, 11) int8 panel rows of s.")
@@ -104,7 +104,7 @@ class Memory(TransitionMemory):
 
     @property
     def seen_after(self) -> np.ndarray:
-        """(n,) bool: the agent observed s'; after a trial's last move it is put back at the start without seeing it."""
+        """(n,) bool: the agent observed s'; after a trial's last move it returns to the start without seeing s'."""
         return (self.flags & TRIAL_OVER) == 0
 
     @property
@@ -126,7 +126,7 @@ class Memory(TransitionMemory):
 
 @checked_methods
 class MemoryWriter(TransitionWriter):
-    """Appends transitions to the memory of a run: `append(before, option, after, maze, trial, episode, flags)`."""
+    """Append transitions to the memory of a run: `append(before, option, after, maze, trial, episode, flags)`."""
 
     def __init__(
         self,
@@ -136,14 +136,14 @@ class MemoryWriter(TransitionWriter):
         keep: Whole | None = None,
         rules: Rules = RULES,
     ) -> None:
-        """As `TransitionWriter`, for options of so many primitives in a world of these rules."""
+        """As `TransitionWriter`, for options of `max_opt_len` primitives in a world of these rules."""
         super().__init__(folder, layout(max_opt_len, **rules.changes), keep=keep)
 
 
 def lived(memory: Memory) -> Lived:
-    """What an agent saw of its moves, as symbols from 1 on: panels as they look, so that shuffled names are other
-    symbols. The goal's panel is not seen, and a last slot of `after` tells whether a move reached the goal (1 no, 2
-    yes)."""
+    """Return the moves that an agent saw, as symbols from 1 on. Panels appear as shown, so shuffled names give other
+    symbols. The goal's panel is not seen; the last slot of `after` holds whether a move reached the goal (1 no, 2 yes).
+    """
     rules = memory.rules
     called = signs(rules)
     before, after = (called.panels(part).astype(np.int64) + rules.side for part in (memory.before, memory.after))

@@ -1,4 +1,4 @@
-"""Pictures of HALMA: the panel at the left and the maze at the right, as in the paper's Fig. S4, and trials as GIFs."""
+"""Draw HALMA: the panel at the left and the maze at the right, as in the paper's Fig. S4, and trials as GIFs."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ if TYPE_CHECKING:
 
 
 LEGEND = "S start, G goal, @ agent, + crossing; == and # are walked"
-SIZE, GIF_SIZE, VIEW = 600, 400, 256  # pixels: sides of either half of a frame, in a GIF, and of a maze alone
-GAP, TITLE, BELOW = 0.05, 0.07, 0.23  # of the size: between the halves, the line above them, the legend
-CELL = 15 / 16  # of the size, divided by the side: so many cells and a margin fill the view
-FINE = 4  # drawn so many times as large, then averaged, which makes edges smooth
+SIZE, GIF_SIZE, VIEW = 600, 400, 256  # pixels: side of either half of a frame, of a GIF's frame, and of a maze alone
+GAP, TITLE, BELOW = 0.05, 0.07, 0.23  # shares of the size: gap between the halves, heading, legend
+CELL = 15 / 16  # share of the size, divided by the side: the cells and a margin fill the view
+FINE = 4  # oversampling; averaging makes edges smooth
 SURROUND, PAPER = (48, 52, 58), (28, 31, 36)
 
 
@@ -42,15 +42,15 @@ def draw(
     size: int = SIZE,
     rules: Rules = RULES,
 ) -> Any:
-    """The panel of a cell beside its maze, with headings and a legend of colours, shapes and marks.
+    """Draw the panel of a cell next to its maze, with headings and a legend of colours, shapes and marks.
 
-    :param mode: "ansi" gives a text; "rgb_array" (H, W, 3) uint8, with the default size (780, 1230).
+    :param mode: "ansi" returns a text; "rgb_array" (H, W, 3) uint8, with the default size (780, 1230).
     :param trail: the cells where the moves of a trial ended, the start first.
-    :param picture: the visual panel (128, 128, 3) that an agent saw; without it one is drawn that depends on nothing
-        but the panel row, so that drawing disturbs no generator.
+    :param picture: the visual panel (128, 128, 3) that an agent saw. By default, draw a panel that depends on the
+        panel row only, so that drawing disturbs no generator.
     :param size: the side of either half in pixels, at least 100.
-    :param rules: what panels show.
-    :raises InputError: another mode; a lesser size; the maze has no such cell.
+    :param rules: the rules that determine the panels.
+    :raises InputError: another mode; a smaller size; the maze has no such cell.
     """
     row = panel_row(maze, cell, rules.panels_equal)
     if mode == "ansi":
@@ -67,7 +67,7 @@ def draw(
 
 
 def panel_lines(row: np.ndarray, rules: Rules = RULES) -> list[str]:
-    """A panel row (11,) in words: a line for each direction, the goal and the hint, where they are shown."""
+    """Describe a panel row (11,) in words: a line for each direction, the goal and the hint, if shown."""
     called = signs(rules)
     digits = called.digits(row)
     lines = []
@@ -84,7 +84,7 @@ def panel_lines(row: np.ndarray, rules: Rules = RULES) -> list[str]:
 
 
 def maze_lines(maze: Maze, cell: Cell, trail: Sequence[Cell] = ()) -> list[str]:
-    """The maze as text, top line first, and a legend."""
+    """Return the maze as text, top line first, and a legend."""
     low_x, low_y, wide, high = _box(maze)
     canvas = np.full((2 * high - 1, 3 * wide - 2), " ")
 
@@ -106,7 +106,7 @@ def maze_lines(maze: Maze, cell: Cell, trail: Sequence[Cell] = ()) -> list[str]:
 
 
 def side_by_side(left: Sequence[str], right: Sequence[str]) -> str:
-    """Two blocks of text beside each other, with a line break at the end."""
+    """Join two blocks of text side by side, with a line break at the end."""
     width = max(map(len, left), default=0) + 4
     return "".join(f"{a:<{width}}{b}".rstrip() + "\n" for a, b in zip_longest(left, right, fillvalue=""))
 
@@ -116,7 +116,7 @@ def side_by_side(left: Sequence[str], right: Sequence[str]) -> str:
 
 @checked
 def panel_picture(row: np.ndarray, seed: Seed = 0, rules: Rules = RULES) -> np.ndarray:
-    """(128, 128, 3) uint8: a visual panel of a row (11,); the same row and seed give the same one.
+    """Return (128, 128, 3) uint8: a visual panel of a row (11,), determined by the row and the seed.
 
     Decision: a distance above 9, which no handwritten digit shows, is left out.
     """
@@ -130,7 +130,7 @@ def panel_picture(row: np.ndarray, seed: Seed = 0, rules: Rules = RULES) -> np.n
 def maze_picture(
     maze: Maze, cell: Cell, trail: Sequence[Cell] = (), size: int = VIEW, rules: Rules = RULES
 ) -> np.ndarray:
-    """(size, size, 3) uint8: the maze with hints, start (red dot), goal (green ring), agent (blue) and its trail."""
+    """Return (size, size, 3) uint8: the maze with hints, start (red dot), goal (green ring), agent (blue) and trail."""
     from PIL import Image, ImageDraw
 
     image = Image.new("RGB", (FINE * size, FINE * size), SURROUND)
@@ -174,7 +174,7 @@ def _joined(
     caption: str | None = None,
     rules: Rules = RULES,
 ) -> Image:
-    """The panel left and the maze right, with headings and the legend; a caption replaces the maze's heading."""
+    """Join the panel (left) and the maze (right) with headings and a legend; a caption replaces that of the maze."""
     from PIL import Image, ImageDraw, ImageFont
 
     gap, title = round(GAP * size), round(TITLE * size)
@@ -201,12 +201,12 @@ def trial_gif(
     size: int = GIF_SIZE,
     rules: Rules = RULES,
 ) -> None:
-    """Save a trial as an animated GIF: the start, then a frame after each move; the last one is shown longer.
+    """Save a trial as an animated GIF: the start, then a frame after each move; the last frame is shown longer.
 
-    :param moves: such as those of `oracle_trials`. A move that a wall stops is shown as refused.
-    :param picture_seed: of the panels' handwriting and places.
-    :param size: of either half, in pixels.
-    :param rules: what panels show.
+    :param moves: for example a trial of `oracle_trials`. A move into a wall is shown as refused.
+    :param picture_seed: seed of the panels' handwriting and positions.
+    :param size: side of either half, in pixels.
+    :param rules: the rules that determine the panels.
     :raises InputError: no such direction, a length below 1, or a file that cannot be written.
     """
     moves = list(moves)
@@ -230,7 +230,7 @@ def trial_gif(
 
 
 def moved(maze: Maze, cell: Cell, move: Move) -> Cell | None:
-    """The cell after a move; None where a wall is in the way."""
+    """Return the cell after a move; None if a wall blocks the way."""
     direction = DIRECTIONS.index(move.direction)
     if not 1 <= move.length <= panel_row(maze, cell)[4 + direction]:
         return None
@@ -249,13 +249,13 @@ def _frame(maze: Maze, trail: Sequence[Cell], seed: int, size: int, caption: str
 
 
 def _box(maze: Maze) -> tuple[int, int, int, int]:
-    """Lowest x and y, width and height in cells."""
+    """Return lowest x and y, width and height in cells."""
     xs, ys = zip(*maze.cells, strict=True)
     return min(xs), min(ys), max(xs) - min(xs) + 1, max(ys) - min(ys) + 1
 
 
 def _edges_of(trail: Sequence[Cell]) -> list[Edge]:
-    """The unit edges, as sorted pairs, of straight lines between consecutive cells."""
+    """Return the unit edges, as sorted pairs, of straight lines between consecutive cells."""
     edges = []
     for (x, y), (x2, y2) in pairwise(trail):
         count = max(abs(x2 - x), abs(y2 - y))
@@ -264,7 +264,7 @@ def _edges_of(trail: Sequence[Cell]) -> list[Edge]:
     return edges
 
 
-# ---- The legend below a picture: colours, shapes and marks of the panel and of the maze.
+# ---- Legend below a picture: colours, shapes and marks of the panel and of the maze.
 
 TEXT, FAINT = (236, 238, 240), (160, 166, 174)
 HINT, TRAIL, AGENT = (172, 172, 168), (86, 140, 216), (30, 84, 172)
@@ -273,7 +273,7 @@ MARKS = ("agent", "its way in this trial", "start", "goal", "hint: its shape tel
 
 
 def draw_legend(canvas: ImageDraw, left: float, right: float, top: float, width: float, rules: Rules = RULES) -> None:
-    """Two columns of four lines: of the panel from `left`, of the maze from `right`; both are `width` pixels wide."""
+    """Draw two columns of four lines, `width` pixels wide each: the panel's from `left`, the maze's from `right`."""
     line, size = 0.052 * width, round(0.03 * width)
     called = signs(rules)
     rows = (
@@ -305,7 +305,7 @@ def draw_disc(canvas: ImageDraw, x: float, y: float, radius: float, fill: Colour
 
 
 def draw_shape(canvas: ImageDraw, x: float, y: float, radius: float, shape: str, fill: Colour) -> None:
-    """The shape of a hint, one of SHAPES."""
+    """Draw the shape of a hint, one of SHAPES."""
     if shape == "circle":
         draw_disc(canvas, x, y, 0.8 * radius, fill)
     else:

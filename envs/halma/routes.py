@@ -1,9 +1,9 @@
-"""Where options led: facts of an agent's own memory, by which it can plan its way to the goal.
+"""Facts about where options led, from an agent's own memory; the agent plans its way to the goal with them.
 
-A fact is (place, leadsOn, next place), given an option. A place is what is seen there, its panel, so that places of two
-mazes with equal panels are one place, and an option may lead from it to either. No agent is shown the panel of the
-goal; "the goal" is where an option led that reached it. A choice of the planning problem is a whole option: an action
-is decoded in steps, and a direction alone leads nowhere.
+A fact is (place, leadsOn, next place) with an option as condition. A place is the panel seen there, so places of two
+mazes with equal panels are one place, and an option may lead from it to either successor. The goal's panel is never
+shown; "the goal" is where an option ended that reached it. A choice of the planning problem is a whole option: an
+action is decoded in steps, and a direction alone leads nowhere.
 """
 
 from collections.abc import Iterator
@@ -25,10 +25,10 @@ GOAL = "the goal"
 
 
 class Routes:
-    """The moves of a memory that were carried out, without those whose end the agent did not see.
+    """The valid moves of a memory, without the moves whose end the agent did not see.
 
-    :ivar vocabulary: labels: nothing, the goal, places, options.
-    :ivar options: (A, 1 + T) int64, actions, one for each option that was carried out; the candidates, in this order.
+    :ivar vocabulary: labels: the empty label, the goal, places, options.
+    :ivar options: (A, 1 + T) int64 actions, one for each option that was carried out; the candidates, in this order.
     :ivar rows: (n, 3) int64 distinct ids (place, option, next place).
     """
 
@@ -58,7 +58,7 @@ class Routes:
         self.rows = np.unique(rows, axis=0)
 
     def facts(self) -> Iterator[Triple]:
-        """The nodes of the facts, in triples."""
+        """Yield the facts as triples."""
         for place, option, following in self.rows.tolist():
             node = f"{self.vocabulary[place]}: {self.vocabulary[option]}"
             yield node, HAS_PLACE, self.vocabulary[place]
@@ -66,10 +66,10 @@ class Routes:
             yield node, HAS_NEXT, self.vocabulary[following]
 
     def problem(self, panels: np.ndarray, left: np.ndarray) -> PlanningProblem:
-        """
-        :param panels: (B, 11) that are shown now; one that the memory does not have is nothing at hand.
-        :param left: (B,) moves that are left of the trial.
-        """
+        """Return the planning problem of the current panels.
+
+        :param panels: (B, 11) shown now; a panel unknown to the memory is an empty place.
+        :param left: (B,) moves left in the trial."""
         codes = place_codes(panels)
         place = np.minimum(self._codes.searchsorted(codes), len(self._codes) - 1)
         count = len(panels)

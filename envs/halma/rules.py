@@ -1,9 +1,9 @@
-"""The rules of a HALMA world that a user may change: the size of its mazes, what its panels show, and its primitives;
-what signs are called and what they say.
+"""The rules of a HALMA world that a user may change: the size of its mazes, the content of its panels, its primitives,
+and the names and meanings of signs.
 
-They travel in one piece, a `Rules`: the environment makes one of its settings, `Mazes` carry it into panels and the
-oracle, and a memory, the knowledge bases and the tests made of it keep it. What differs from the paper is written into
-their files and counts in their fingerprints; the paper's own rules leave them as they are.
+A `Rules` object holds them all. The environment builds it from its settings, `Mazes` pass it to panels and the oracle,
+and a memory, the knowledge bases and the tests made of it store it. Deviations from the paper's rules are written into
+their files and count in their fingerprints; with the paper's rules both are unchanged.
 """
 
 from __future__ import annotations
@@ -31,17 +31,17 @@ _NAME = re.compile(r"[A-Za-z_]\w*")
 
 
 class Primitive(NamedTuple):
-    """A part of an option: what it is called, which distance it uses up, and where it leads.
+    """A part of an option: its name, the distance that it uses up, and where it leads.
 
         def over(mazes):
-            return mazes.ahead(2)  # two cells on, whatever lies between
+            return mazes.ahead(2)  # two cells ahead, regardless of walls
 
         jump = Primitive("jump", 2, over)
 
-    :ivar name: in labels of options, "right 2+jump"; for primitives that walk their number.
-    :ivar digit: the distance that it uses up, at least 1: an option's length is the sum over its primitives.
-    :ivar landing: gives for `Mazes` an array (M, side * side, 4) of whole numbers: by maze, index of the cell and
-        direction the index of the cell where it ends, -1 where it cannot be made. None for primitives that walk `digit`
+    :ivar name: name in labels of options, "right 2+jump"; the number of cells for primitives that walk.
+    :ivar digit: the distance that it uses up, at least 1. An option's length is the sum over its primitives.
+    :ivar landing: a function that returns for `Mazes` a whole-number array (M, side * side, 4): by maze, cell index and
+        direction the index of the cell where it ends, -1 if it is impossible. None for primitives that walk `digit`
         cells through open doors.
     """
 
@@ -70,7 +70,7 @@ class Rules:
     laws: Laws = "real"
 
     def __post_init__(self) -> None:
-        """:raises InputError: primitives that are none, or without 0 at the begin or without 1."""
+        """:raises InputError: invalid primitives, or primitives without 0 at the start or without 1."""
         names = self.primitives.split(",")
         if names[0] != "0" or "1" not in names or len(set(names)) < len(names):
             raise InputError(
@@ -87,7 +87,7 @@ class Rules:
 
     @property
     def changes(self) -> dict[str, Any]:
-        """What differs from the paper's rules, by name; such is written into files."""
+        """The deviations from the paper's rules, by name; they are written into files."""
         return {
             name: getattr(self, name)
             for name in ("side", "panels_equal", "primitives", "names", "laws")
@@ -98,7 +98,7 @@ class Rules:
     def parts(self) -> tuple[Primitive, ...]:
         """The primitives, in the order of their indices in an option.
 
-        :raises InputError: no such module or name, something else than a `Primitive`, or two of one name.
+        :raises InputError: no such module or name, another object than a `Primitive`, or a repeated name.
         """
         found = [Primitive(name, int(name)) if name.isdecimal() else _own(name) for name in self.primitives.split(",")]
         names = [part.name for part in found]
@@ -117,12 +117,12 @@ class Rules:
 
     @property
     def plain_signs(self) -> bool:
-        """Whether panels look as panel rows are: both dials are "real"."""
+        """Whether panels look like panel rows: names and laws are "real"."""
         return self.names == self.laws == "real"
 
     @property
     def walks_only(self) -> bool:
-        """Whether every primitive walks as many cells as its digit says."""
+        """Whether every primitive walks the number of cells of its digit."""
         return ":" not in self.primitives
 
     @property
@@ -137,7 +137,7 @@ class Rules:
 
     @property
     def columns(self) -> int:
-        """Of a symbolic observation: the values from -(side - 1) to side - 1."""
+        """The columns of a symbolic observation: the values from -(side - 1) to side - 1."""
         return 2 * self.side - 1
 
 
@@ -155,13 +155,13 @@ RULES = Rules()
 
 
 class Spans(NamedTuple):
-    """What walking primitives reach in options of up to T primitives; the index is a distance from 0 to side - 1.
+    """The reach of walking primitives in options of up to T primitives; the index is a distance from 0 to side - 1.
 
-    :ivar primitives: (side, n) int64: the fewest primitives whose digits sum up to the distance, the largest first, as
-        indices of `Rules.parts`, zeros behind them.
-    :ivar fewest: (side,) int64: their number, which may be more than T.
-    :ivar first: (side,) int64: the length of the first of the fewest options that cover the distance, the longest that
-        serves.
+    :ivar primitives: (side, n) int64: the fewest primitives whose digits sum to the distance, largest first, as indices
+        of `Rules.parts`, padded with zeros.
+    :ivar fewest: (side,) int64: their number, which may exceed T.
+    :ivar first: (side,) int64: the length of the first of the fewest options that cover the distance; the longest such
+        length.
     :ivar options: (side,) int64: the number of these options.
     :ivar without_gaps: options have all lengths up to their longest.
     """
@@ -179,7 +179,7 @@ def spans(rules: Rules, max_opt_len: int) -> Spans:
     sums: list[list[int]] = [[]]  # primitives of each distance
     for distance in range(1, rules.side):
         ways = [[i, *sums[distance - digit]] for digit, i in walks if digit <= distance]
-        sums.append(min(ways, key=len))  # of equals the one with the largest primitive first
+        sums.append(min(ways, key=len))  # ties go to the largest primitive first
     fewest = np.array([len(way) for way in sums])
     options, first = [0], [0]
     for distance in range(1, rules.side):
@@ -197,10 +197,10 @@ def spans(rules: Rules, max_opt_len: int) -> Spans:
 def fewest_options(
     landing: np.ndarray, begin: int, end: int, max_opt_len: int, directions: Sequence[int] = range(4)
 ) -> list[list[int]]:
-    """The fewest options (1 + T numbers each) that lead from one cell to another, by a search outwards.
+    """Return the fewest options (1 + T numbers each) that lead from one cell to another, by breadth-first search.
 
-    :param landing: (P, cells, 4) where each primitive ends, -1 where it cannot be made; see `Mazes.landings`.
-    :param begin, end: indices of cells that options join.
+    :param landing: (P, cells, 4) where each primitive ends, -1 if it is impossible; see `Mazes.landings`.
+    :param begin, end: indices of the first and the last cell.
     """
     came: dict[int, tuple[int, list[int]]] = {begin: (begin, [])}
     front = [begin]
@@ -226,7 +226,7 @@ def fewest_options(
 
 @checked
 def option_of(rules: Rules, max_opt_len: OptLen, direction: int, length: int) -> list[int]:
-    """An option (1 + T numbers) that walks so many cells, by the fewest primitives.
+    """Return an option (1 + T numbers) that walks `length` cells with the fewest primitives.
 
     :raises InputError: no option is so long.
     """

@@ -1,11 +1,11 @@
-"""By which sign of a panel each thing is shown, and what signs are called: the dials `names` and `laws` in HALMA.
+"""The signs on panels and their names: the settings `names` and `laws` in HALMA.
 
-A panel shows a distance by a digit, a direction by the digit's colour or by the shape of a hint. Panel rows, in arrays
-and in memories, are the truth (see `panel_row`). `Signs.panels` says how they look.
+A panel shows a distance by a digit, and a direction by the digit's colour or by the shape of a hint. Panel rows, in
+arrays and in memories, hold the truth (see `panel_row`). `Signs.panels` returns how they look.
 
-- `laws="counterfactual"`: colours and shapes indicate other directions. Red shows what is not to the left.
-- `names="shuffled"`: each digit, colour and shape is shown, and called, as another of its kind: where a wall is 5 away,
-  the panel says 7. `names="anonymous"`: the same exchange, and nothing looks or is called as anything known.
+- `laws="counterfactual"`: colours and shapes indicate other directions: red indicates a direction other than left.
+- `names="shuffled"`: each digit, colour and shape is shown, and named, as another of its kind: a panel may show 7 for a
+  wall 5 away. `names="anonymous"`: the same exchange, and no sign looks like or is named as a known thing.
 
 Primitives and directions are an agent's own actions. They keep their names.
 """
@@ -23,7 +23,7 @@ from .rules import Rules
 from .visual import OTHER_RGB, RGB
 
 _WALL, _GOAL, _SHAPE, _VALUE = slice(0, 4), slice(4, 8), slice(8, 12), slice(12, None)
-# The two goal colours of an axis share a row of symbols, so they only change places together: a quarter of a turn.
+# The two goal colours of an axis share a row of symbols, so they move only as a pair: a quarter turn.
 _TURNED = (np.arange(4) + 1) % 4
 
 
@@ -31,11 +31,11 @@ _TURNED = (np.arange(4) + 1) % 4
 class Signs:
     """The signs of a world.
 
-    :ivar colours, goal_colours, shapes: (4,) int64 by direction: the place among COLOURS, GOAL_COLOURS and SHAPES of
-        what shows it.
+    :ivar colours, goal_colours, shapes: (4,) int64 by direction: the index in COLOURS, GOAL_COLOURS and SHAPES of the
+        sign for that direction.
     :ivar values: (side,) int64 by distance: the digit that shows it. 0, which is not shown, stays.
-    :ivar labels: of the eight colours, the four shapes and the digits from 1 on: what each sign is called.
-    :ivar anonymous: whether signs look like nothing that is known.
+    :ivar labels: the names of the eight colours, the four shapes and the digits from 1 on.
+    :ivar anonymous: whether signs look like no known thing.
     """
 
     colours: np.ndarray
@@ -46,23 +46,23 @@ class Signs:
     anonymous: bool
 
     def colour(self, direction: int) -> str:
-        """What the colour is called that shows the distances to walls and crossings in a direction."""
+        """Return the name of the colour for distances to walls and crossings in a direction."""
         return self.labels[self.colours[direction]]
 
     def goal_colour(self, direction: int) -> str:
-        """What the colour is called that shows how far the goal lies in a direction."""
+        """Return the name of the colour for the goal's distance in a direction."""
         return self.labels[4 + self.goal_colours[direction]]
 
     def shape(self, direction: int) -> str:
-        """What the shape of a hint is called that leads in a direction."""
+        """Return the name of the shape of a hint that leads in a direction."""
         return self.labels[8 + self.shapes[direction]]
 
     def value(self, distance: int) -> str:
-        """What the digit is called that shows a distance."""
+        """Return the name of the digit that shows a distance."""
         return self.labels[11 + self.values[distance]]
 
     def read(self, digit: str) -> tuple[int, int]:
-        """The distance and the direction of the label of a wall's or crossing's digit, such as "red 5".
+        """Return the distance and the direction of a label of a wall's or crossing's digit, such as "red 5".
 
         :raises ValueError: no such label.
         """
@@ -79,19 +79,18 @@ class Signs:
 
     @property
     def rgb(self) -> list[tuple[int, int, int]]:
-        """What the eight colours look like."""
+        """The RGB values of the eight colours."""
         return [*OTHER_RGB] if self.anonymous else [RGB[colour] for colour in ALL_COLOURS]
 
     @property
     def told(self) -> dict[str, str]:
-        """What indicates left, up, right and down, in words: the colours of "walls" and "goals", the shapes of
-        "hints"."""
+        """Signs of left, up, right and down, in words: the colours of "walls" and "goals", the shapes of "hints"."""
         kinds = {"walls": self.colour, "goals": self.goal_colour, "hints": self.shape}
         return {kind: ", ".join(map(called, range(4))) for kind, called in kinds.items()}
 
     def digits(self, row: np.ndarray) -> list[Digit]:
-        """The digits of a panel row (11,) as its panel shows them: value and colour are those of the signs. The value
-        of an anonymous digit is its code; direction and kind are the truth."""
+        """Return the digits of a panel row (11,) as its panel shows them, with the value and the colour of the signs.
+        The value of an anonymous digit is its code; direction and kind are the truth."""
         found = []
         for digit in row_digits(row):
             called = self.goal_colour if digit.kind == "goal" else self.colour
@@ -101,22 +100,21 @@ class Signs:
         return found
 
     def hint(self, row: np.ndarray) -> str | None:
-        """What the shape of the hint of a panel row (11,) is called; None without a hint."""
+        """Return the name of the shape of a panel row's (11,) hint; None without a hint."""
         return self.shape(row[10] - 1) if row[10] else None
 
     def items(self, panel: np.ndarray) -> list[tuple[str, str]]:
-        """Class and colour of the items of a panel (11,), as `panels` gives it, in the order of its places that are not
-        0."""
+        """Return class and colour of the items of a panel (11,) from `panels`, in the order of its non-zero places."""
         labels = self.labels
         items = [(labels[11 + digit.value], labels[ALL_COLOURS.index(digit.colour)]) for digit in row_digits(panel)]
         return [*items, (labels[7 + panel[10]], "grey")] if panel[10] else items
 
     def panels(self, rows: np.ndarray) -> np.ndarray:
-        """Panel rows (..., 11) as they look: digits stand in the places of their colours."""
+        """Return how panel rows (..., 11) look; digits stand in the places of their colours."""
         return self._exchanged(rows, self.colours, self.goal_colours, self.shapes, self.values)
 
     def truth(self, panels: np.ndarray) -> np.ndarray:
-        """The panel rows (..., 11) of panels, which `panels` made of them."""
+        """Invert `panels`: return the panel rows (..., 11) of panels."""
         back = (np.argsort(part) for part in (self.colours, self.goal_colours, self.shapes, self.values))
         return self._exchanged(panels, *back)
 
@@ -136,7 +134,7 @@ class Signs:
 
 @cache
 def signs(rules: Rules) -> Signs:
-    """The signs of a world with these rules."""
+    """Return the signs of a world with these rules."""
     groups = ["colour"] * 4 + ["x", "y"] * 2 + ["shape"] * 4 + ["digit"] * (rules.side - 1)
     real = (*ALL_COLOURS, *SHAPES, *map(str, range(1, rules.side)))
     sign, other, labels = np.arange(len(groups)), deranged(groups), real

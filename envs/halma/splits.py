@@ -1,6 +1,6 @@
-"""Diagnostic splits as files: a folder with JSON Lines for each test, a maze a line, and a manifest with their sha256.
+"""Diagnostic splits as files: a folder with JSON Lines for each test, one maze per line, and a manifest with sha256.
 
-The same run and seed give the same bytes: they depend on no time, no path and no order of a set or a folder.
+The same run and seed give the same bytes, independent of time, path, and the order of a set or a folder.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ from .rules import RULES, Rules
 @checked_methods
 @dataclass(frozen=True, eq=False)
 class Splits(Mapping[str, Mazes]):
-    """The mazes of a folder of splits by test, in the order of SPLITS and then a person's own; tests without mazes are
+    """The mazes of a folder of splits by test, in the order of SPLITS, then user-defined tests. Tests without mazes are
     left out.
 
     :ivar records: the mazes with their questions, by test.
@@ -71,25 +71,25 @@ class Splits(Mapping[str, Mazes]):
 
     @property
     def rules(self) -> Rules:
-        """Of the world."""
+        """The rules of the world."""
         made = self.manifest.get("parameters", {})
         return Rules(**{field.name: made[field.name] for field in fields(Rules) if field.name in made})
 
     @property
     def choices(self) -> dict[str, str]:
-        """How the experience was read, as far as it was in another way than by default: `KnowledgeBases.choices`."""
+        """The non-default settings for reading the experience: `KnowledgeBases.choices`."""
         parameters = self.manifest.get("parameters", {})
         return {name: parameters[name] for name in ("knowledge_base", "last_panel") if name in parameters}
 
     @property
     def reasons(self) -> dict[str, str]:
-        """Why a test has no mazes, by test."""
+        """For each test without mazes, the reason."""
         return {test: entry["reason"] for test, entry in self.manifest["tests"].items() if entry["reason"]}
 
 
-# ---- A check that splits ask what they claim, from the mazes and the knowledge bases alone.
+# ---- Check from the mazes and the knowledge bases alone that splits contain the questions they claim.
 #
-# It shares no code with the making of splits, so that it does not repeat a mistake of it: a maze is walked edge by
+# The check shares no code with the making of splits, so that it does not repeat a mistake: a maze is walked edge by
 # edge, and the tests are defined once more in terms of sets.
 
 ORDER = ("ST-1", "ST-2", "AfT-1", "AfT-2", "AfT-3", "AfT-4", "AnT")
@@ -102,7 +102,7 @@ class Facts:
     :ivar s, c: (d1, d2, type) of KB_S and KB_C.
     :ivar a: (digit, type) understood through affordance.
     :ivar sightings: records that show a pair with its type.
-    :ivar panels: how often ten digits were met together in one panel.
+    :ivar panels: the number of records by the ten digits of a panel.
     """
 
     s: frozenset[tuple[int, int, str]]
@@ -140,12 +140,12 @@ class Facts:
         )
 
     def known(self, d1: int, d2: int) -> bool:
-        """Whether any knowledge base has d1 > d2, with any types."""
+        """Return whether any knowledge base contains d1 > d2, with any types."""
         seen = any((d1, d2, x) in self.s or (d1, d2, x) in self.c for x in DIRECTIONS)
         return seen or (d1 > d2 and self.understood(d1) and self.understood(d2))
 
     def shown(self, d1: int, d2: int) -> bool:
-        """Whether panels showed a pair often enough, in any colours, at any moves."""
+        """Return whether the sightings of a pair reach the threshold, in any colours, at any moves."""
         return sum(self.sightings[d1, d2, x] for x in DIRECTIONS) >= self.threshold
 
     def understood(self, digit: int) -> bool:
@@ -153,7 +153,7 @@ class Facts:
 
     @cached_property
     def template(self) -> bool:
-        """Whether three known pairs d1 > d2, d2 > d3, d1 > d3 are an example of transitivity."""
+        """Whether three known pairs d1 > d2, d2 > d3, d1 > d3 exist, an example of transitivity."""
         return any(
             self.known(i, j) and self.known(j, k) and self.known(i, k) for i, j, k in product(self.digits, repeat=3)
         )
@@ -169,7 +169,7 @@ class Facts:
         return owners
 
     def meets(self, test: str, d1: int, d2: int, type_: str) -> bool:
-        """Whether a pair meets the definition of a test."""
+        """Return whether a pair meets the definition of a test."""
         in_s = {x for x in DIRECTIONS if (d1, d2, x) in self.s}
         in_c = {x for x in DIRECTIONS if (d1, d2, x) in self.c}
         in_a = {(x, y) for x in DIRECTIONS for y in DIRECTIONS if (d1, x) in self.a and (d2, y) in self.a}
@@ -192,9 +192,9 @@ class Facts:
 
 @checked
 def check_splits(splits: Splits, knowledge: KnowledgeBases, training: Iterable[Maze]) -> list[str]:
-    """Every fault of the splits, with its test and line.
+    """Return every fault of the splits, with its test and line.
 
-    :param knowledge, training: of the run from which the splits are said to be made.
+    :param knowledge, training: of the run that the splits claim as their source.
     """
     facts = Facts.of(knowledge)
     faults = []
@@ -210,7 +210,7 @@ def check_splits(splits: Splits, knowledge: KnowledgeBases, training: Iterable[M
 
 
 def _check_absent(splits: Splits, facts: Facts) -> list[str]:
-    """A test may be missing only where none of its questions could be built."""
+    """Check that a test is missing only if none of its questions could be built."""
     faults = []
     for test in ORDER:
         pairs = {pair for pair, owner in facts.owners.items() if owner == test}
@@ -222,7 +222,7 @@ def _check_absent(splits: Splits, facts: Facts) -> list[str]:
 
 
 def _check_mazes(records: Mapping[str, Sequence[Record]], training: list[Maze]) -> list[str]:
-    """T has the mazes of the training, no other test has one of them, and no maze or question occurs in two tests."""
+    """Check that T has the training mazes, no other test has one, and no maze or question occurs in two tests."""
     faults = []
     if [record.maze for record in records.get("T", ())] != training:
         faults.append("T: not the mazes that the run was trained on")
@@ -243,14 +243,14 @@ def _check_mazes(records: Mapping[str, Sequence[Record]], training: list[Maze]) 
 
 
 def _shape(maze: Maze) -> tuple[object, ...]:
-    """A maze relative to its start."""
+    """Return a maze relative to its start."""
     x0, y0 = maze.start
     moved = sorted(sorted((x - x0, y - y0) for x, y in edge) for edge in maze.edges)
     return (maze.goal[0] - x0, maze.goal[1] - y0, str(moved))
 
 
 def check_record(record: Record, facts: Facts) -> list[str]:
-    """Every fault of one maze of a test; of a person's own tests only what a maze claims is checked."""
+    """Return every fault of a maze of a test. For user-defined tests, check only the claims of the maze."""
     asked, ours = record.asked, record.test in ORDER
     if record.test in ("T", "RT"):
         return [f"{record.test} asks for no pair"] if asked else []
@@ -287,7 +287,7 @@ def check_record(record: Record, facts: Facts) -> list[str]:
 
 
 def _check_decision(maze: Maze, doors: Mapping[Cell, set[Cell]], cell: Cell, t: int, d1: int, d2: int) -> list[str]:
-    """The oracle stops at the cell, goes to the crossing and turns there; the wall is a dead end."""
+    """Check that the oracle stops at the cell and turns at the crossing, and that the wall is a dead end."""
     way = _way(doors, maze.start, maze.goal)
     if cell not in way:
         return [f"{cell} is not on the optimal path"]
@@ -307,7 +307,7 @@ def _check_decision(maze: Maze, doors: Mapping[Cell, set[Cell]], cell: Cell, t: 
 
 
 def _met_on_the_way(maze: Maze, doors: Mapping[Cell, set[Cell]]) -> set[tuple[int, int, str]]:
-    """A crossing and a wall behind it, straight ahead at the start, a corner or a crossing of the optimal path."""
+    """Return the pairs of a wall behind a crossing, ahead at start, corners and crossings of the optimal path."""
     way = _way(doors, maze.start, maze.goal)
     met = set()
     for at, cell in enumerate(way[:-1]):
@@ -330,7 +330,7 @@ def _ahead(cell: Cell, t: int, distance: int) -> Cell:
 
 
 def _doors(maze: Maze) -> dict[Cell, set[Cell]]:
-    """The neighbours of each cell."""
+    """Return the neighbours of each cell."""
     doors: dict[Cell, set[Cell]] = {}
     for a, b in maze.edges:
         doors.setdefault(a, set()).add(b)
@@ -339,7 +339,7 @@ def _doors(maze: Maze) -> dict[Cell, set[Cell]]:
 
 
 def _way(doors: Mapping[Cell, set[Cell]], start: Cell, goal: Cell) -> list[Cell]:
-    """The cells from the start to the goal."""
+    """Return the cells from the start to the goal."""
     came: dict[Cell, Cell | None] = {start: None}
     front = [start]
     for cell in front:
@@ -355,7 +355,7 @@ def _way(doors: Mapping[Cell, set[Cell]], start: Cell, goal: Cell) -> list[Cell]
 
 
 def _panel(maze: Maze, doors: Mapping[Cell, set[Cell]], cell: Cell, rules: Rules = RULES) -> list[int]:
-    """The eleven numbers of a panel row, by walking from the cell in all four directions."""
+    """Compute the eleven numbers of a panel row by walking from the cell in all four directions."""
     crossings, walls = [], []
     for t in range(4):
         corridor = [cell]
@@ -378,10 +378,10 @@ MANIFEST = "manifest.json"
 
 
 class Experience(NamedTuple):
-    """An agent's experience, of which splits are made.
+    """An agent's experience, the source of splits.
 
-    :ivar mazes: of the training.
-    :ivar warning: of lost records of the memory.
+    :ivar mazes: the training mazes.
+    :ivar warning: a warning about lost records of the memory.
     """
 
     knowledge: KnowledgeBases
@@ -397,9 +397,9 @@ def read_run(
     knowledge_base: Reading = "strict",
     last_panel: LastPanel = "counted",
 ) -> Experience:
-    """The experience in RUN/memory and RUN/mazes.jsonl.
+    """Read the experience in RUN/memory and RUN/mazes.jsonl.
 
-    :param threshold: visits from which on a pair counts as understood.
+    :param threshold: visits from which a pair counts as understood.
     :param knowledge_base, last_panel: how the memory is read, see `gumption.envs.halma.knowledge_base`.
     :raises InputError: no run, a run without a memory or without its mazes, or a memory of other mazes.
     """
@@ -418,9 +418,9 @@ def read_memory(
     knowledge_base: Reading = "strict",
     last_panel: LastPanel = "counted",
 ) -> Experience:
-    """The experience in a folder that `RecordMemory` wrote; parameters as of `read_run`.
+    """Read the experience in a folder that `RecordMemory` wrote; parameters as in `read_run`.
 
-    :raises InputError: no memory there, one without its mazes, or of other mazes.
+    :raises InputError: no memory there, a memory without its mazes, or of other mazes.
     """
     folder = Path(folder)
     without = f"{folder}: no {MAZES} there, the mazes of its records; for the memory of a run give the run"
@@ -452,14 +452,14 @@ def make_splits(
 ) -> Splits:
     """Make the splits of a run, check them, and write them to a folder.
 
-    The same experience, seed, number of mazes and own tests give the same bytes.
+    The same experience, seed, number of mazes and user-defined tests give the same bytes.
 
-    :param experience: of `read_run`.
-    :param mazes: of RT and of each diagnostic test.
-    :param own: tests of your own by name, see `OwnTest`.
-    :param force: replace other splits that are in the folder.
-    :raises InputError: a folder with other splits or with other files; as `build_tests`; an own test that has a maze of
-        the training or of another test.
+    :param experience: from `read_run` or `read_memory`.
+    :param mazes: the number of mazes of RT and of each diagnostic test.
+    :param own: user-defined tests by name, see `OwnTest`.
+    :param force: replace other splits in the folder.
+    :raises InputError: a folder with other splits or with other files; the errors of `build_tests`; a user-defined test
+        that has a maze of the training or of another test.
     """
     knowledge, training, _ = experience
     built = build_tests(knowledge, list(training), seed=seed, mazes=mazes, own=own)
@@ -476,9 +476,9 @@ def make_splits(
 def split_contents(
     built: Mapping[str, BuiltTest], knowledge: KnowledgeBases, *, seed: int, mazes: int
 ) -> dict[str, bytes]:
-    """The files of a folder of splits, by name.
+    """Return the files of a folder of splits, by name.
 
-    :param built: of `build_tests` with this seed and number of mazes.
+    :param built: result of `build_tests` with this seed and number of mazes.
     """
     contents: dict[str, bytes] = {}
     tests: dict[str, Any] = {}
@@ -527,7 +527,7 @@ def split_contents(
 
 
 def write_splits(folder: str | Path, contents: Mapping[str, bytes], *, force: bool = False) -> bool:
-    """See `gumption.envs.split_files.write_folder`; own tests that the folder's manifest names are replaced, too."""
+    """See `gumption.envs.split_files.write_folder`; also replaces user-defined tests named in the manifest."""
     there, tests = present_folder(Path(folder)) / MANIFEST, set(SPLITS)
     with suppress(InputError):
         tests.update(FORMAT.unseal(read_file(there), there)["tests"])
@@ -545,7 +545,7 @@ def load_splits(folder: str | Path) -> Splits:
 
 
 def _parse(folder: Path, read: Callable[[str], bytes]) -> Splits:
-    """:param folder: for messages; `read` gives the content of a file."""
+    """:param folder: for messages; `read` returns the content of a file."""
     manifest = FORMAT.unseal(read(MANIFEST), folder / MANIFEST)
     records: dict[str, tuple[Record, ...]] = {}
     for test, entry in manifest["tests"].items():

@@ -1,12 +1,12 @@
 """Visual panels: handwritten digits and hint shapes, tinted, scaled and placed at random (paper, 3.1 and B.2).
 
-Decisions that the paper leaves open: an image of 28 px (MNIST's margin included) is scaled to a square of 20 to 36 px,
-drawn uniformly. Items are placed one after the other, the largest first, each uniformly over the places where it
-overlaps none before it: places are drawn again until one fits. Only where none does in many tries, the items of the
-panel are put at random into the slots of a grid, which always has room: 3 x 3 slots of 42 px. A panel of 10 or 11 items
-gets 4 x 3 slots of 32 x 42 px, and therefore items of at most 32 px.
+Decisions where the paper is silent: an image of 28 px (with MNIST's margin) is scaled to a square of 20 to 36 px,
+drawn uniformly. Items are placed one by one, the largest first, each uniformly over the positions where it overlaps no
+earlier item: positions are drawn until one fits. If none fits in many tries, the items of the panel are put at random
+into the slots of a grid, which always has room: 3 x 3 slots of 42 px. A panel of 10 or 11 items has 4 x 3 slots of 32 x
+42 px, and therefore items of at most 32 px.
 
-`make_painter` takes a function of one's own instead.
+`make_painter` accepts a user-defined function instead.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -30,8 +30,8 @@ DIGITS = "digits"  # the painter that ships
 SMALLEST, LARGEST, LARGEST_OF_MANY = 20, 36, 32  # pixels of an item; the last in a panel that needs a 4 x 3 grid
 FEW = 9  # items that the 3 x 3 grid holds
 TRIES = (12, 120)  # places drawn at once for an item, in the first round and the second
-FAINTEST = 8  # fainter ink is set to 0, so that a box is around what one sees
-MOST_SCALED = 2**28  # bytes of images that are kept in all sizes; those of a larger set are scaled at each drawing
+FAINTEST = 8  # fainter ink is set to 0, so that a box encloses visible ink only
+MOST_SCALED = 2**28  # bytes of images that are cached in all sizes; a larger set is scaled at each drawing
 RGB: Mapping[str, tuple[int, int, int]] = {
     "red": (255, 0, 0),
     "orange": (255, 128, 0),
@@ -51,13 +51,13 @@ IMAGES: Mapping[str, tuple[Part, bool]] = {
 }
 
 _COLOUR_NAMES = (*ALL_COLOURS, "grey")
-#: Of anonymous signs, in the order of ALL_COLOURS: none of the colours above.
+#: Colours of anonymous signs, in the order of ALL_COLOURS; none of them occurs above.
 OTHER_RGB = ((255, 96, 160), (150, 75, 30), (0, 140, 120), (150, 150, 255), (220, 190, 150), (120, 130, 0),
              (255, 0, 255), (90, 200, 140))  # fmt: skip
 
 
 def _tints(colours: Sequence[tuple[int, int, int]]) -> np.ndarray:
-    """(n, 3) uint16 in 256ths, so that full ink becomes the colour, within 1 level."""
+    """Return (n, 3) uint16 in 256ths, so that full ink becomes the colour, within 1 level."""
     return np.rint(np.array(colours, dtype=np.float64) * 256 / 255).astype(np.uint16)
 
 
@@ -69,9 +69,9 @@ _SHAPE_KIND = 9  # kinds of image: 0 to 8 are the digits 1 to 9, then the shapes
 class Arrangement(NamedTuple):
     """The random choices of n panels; the same rows and arrangement give the same pictures.
 
-    :ivar size: (n, 11) int16 pixels of the square of each place of the row, 0 where nothing is shown.
-    :ivar left, top: (n, 11) int16 of its left upper corner.
-    :ivar image: (n, 11) int32 index of its image in the handwriting.
+    :ivar size: (n, 11) int16 pixels of the square of each place of the row, 0 if nothing is shown.
+    :ivar left, top: (n, 11) int16 of the square's upper left corner.
+    :ivar image: (n, 11) int32 index of the item's image in the handwriting.
     """
 
     size: np.ndarray
@@ -81,11 +81,11 @@ class Arrangement(NamedTuple):
 
 
 def make_painter(place: str, images: str, rules: Rules) -> "PanelPainter | OwnPainter":
-    """The painter of a world's panels.
+    """Return the painter of a world's panels.
 
-    :param place: "digits" for handwritten ones, or "module:name" of a function (rows, images, rng) -> pictures: of n
-        panel rows (n, 11) int8 (see `panel_row`), the name of the handwriting, so that training and tests may look
-        different, and a NumPy generator; (n, 128, 128, 3) uint8.
+    :param place: "digits" for handwritten digits, or "module:name" of a function (rows, images, rng) -> pictures. Its
+        arguments are n panel rows (n, 11) int8 (see `panel_row`), the name of the handwriting, so that training and
+        tests may look different, and a NumPy generator; it returns (n, 128, 128, 3) uint8.
     :raises InputError: no such function; distances that no digit can show.
     """
     if place != DIGITS:
@@ -99,7 +99,7 @@ def make_painter(place: str, images: str, rules: Rules) -> "PanelPainter | OwnPa
 
 
 class OwnPainter:
-    """Panels as a person's own function draws them."""
+    """Panels drawn by a user-defined function."""
 
     def __init__(self, place: str, images: str) -> None:
         """:raises InputError: no such function, or no such handwriting."""
@@ -108,9 +108,9 @@ class OwnPainter:
         self._paint: Callable[..., np.ndarray] = of_module(place, "painter")
 
     def draw(self, rows: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-        """Pictures of rows (n, 11), and no boxes.
+        """Return pictures of rows (n, 11), and no boxes.
 
-        :raises InputError: the function gives something else than pictures.
+        :raises InputError: the function returns no pictures.
         """
         pictures = self._paint(rows, self.images, rng)
         if np.shape(pictures) != (len(rows), *PICTURE) or pictures.dtype != np.uint8:
@@ -130,8 +130,8 @@ def _check_images(images: str) -> None:
 class PanelPainter:
     def __init__(self, images: str = "train", anonymous: bool = False) -> None:
         """:param images: the handwriting, see `HALMASettings`.
-        :param anonymous: digits and shapes are cut into squares that change places, the same way in each image, and
-            have other colours: they can be told apart, and are nothing that is known.
+        :param anonymous: cut digits and shapes into squares that change places, the same way in each image, and use
+            other colours. They stay distinguishable, but look like no known thing.
         :raises InputError: another name; missing or damaged digits.
         """
         _check_images(images)
@@ -140,11 +140,11 @@ class PanelPainter:
         self._tints = _OTHER_TINTS if anonymous else _TINTS
 
     def draw(self, rows: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-        """Pictures and boxes of rows (n, 11), see `render`, in an arrangement that is drawn anew."""
+        """Return pictures and boxes of rows (n, 11), see `render`, in a newly drawn arrangement."""
         return self.render(rows, self.arrange(rows, rng))
 
     def arrange(self, rows: np.ndarray, rng: np.random.Generator) -> Arrangement:
-        """Draw sizes, places and images of the items of rows (n, 11)."""
+        """Draw sizes, positions and images of the items of rows (n, 11)."""
         shown = rows != 0
         largest = np.where(shown.sum(1, keepdims=True) > FEW, LARGEST_OF_MANY, LARGEST)
         sizes = np.where(shown, SMALLEST + _below(largest - SMALLEST + 1, shown.shape, rng), 0).astype(np.int16)
@@ -156,11 +156,11 @@ class PanelPainter:
         return Arrangement(sizes, left, top, image)
 
     def render(self, rows: np.ndarray, arrangement: Arrangement) -> tuple[np.ndarray, np.ndarray]:
-        """The panels of rows (n, 11), see `panel_row`.
+        """Draw the panels of rows (n, 11), see `panel_row`.
 
         :returns: (n, 128, 128, 3) uint8, and the boxes (n, 11, 4) int16: for each place of the row x0, y0, x1, y1, the
-            smallest box (x0 <= x < x1, y0 <= y < y1, y from the top) around the ink of its item, zeros where nothing
-            is shown.
+            smallest box (x0 <= x < x1, y0 <= y < y1, y from the top) around the ink of its item, zeros if
+            nothing is shown.
         """
         panel, slot = np.nonzero(arrangement.size)
         tint = self._tints[_colours(slot, rows[panel, slot].astype(np.int64))]
@@ -180,7 +180,7 @@ class PanelPainter:
 
 
 def _windows(pictures: np.ndarray, side: int) -> np.ndarray:
-    """A view of all squares of one size: [panel, top, left] is (side, 3 * side), a line's colours in a row."""
+    """Return a view of all squares of one size: [panel, top, left] is (side, 3 * side), a line's colours in a row."""
     last = PANEL - side + 1
     step = pictures.strides  # contiguous: panel, line, pixel, colour
     return np.lib.stride_tricks.as_strided(
@@ -189,21 +189,21 @@ def _windows(pictures: np.ndarray, side: int) -> np.ndarray:
 
 
 def _colours(slot: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """Indices of _COLOUR_NAMES: by direction for crossing (slots 0-3) and wall (4-7), by sign for the goal (8, 9)."""
+    """Return indices of _COLOUR_NAMES: by direction for crossing and wall (slots 0-7), by sign for the goal (8, 9)."""
     goal = np.where(slot == 8, np.where(values > 0, 2, 0), np.where(values > 0, 1, 3))
     return np.where(slot < 8, slot % 4, np.where(slot < 10, 4 + goal, _GREY))
 
 
-# ---- sizes and places of the items
+# ---- sizes and positions of the items
 
 
 def _below(limits: np.ndarray | int, shape: tuple[int, ...], rng: np.random.Generator) -> np.ndarray:
-    """Whole numbers from 0 to `limits` - 1 < 2**16, uniform to one part in 2**16."""
+    """Draw whole numbers from 0 to `limits` - 1 < 2**16, uniform to one part in 2**16."""
     return rng.integers(0, 2**16, shape, dtype=np.uint16).astype(np.uint32) * limits >> 16
 
 
 def _draw_places(sizes: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-    """x and y (n, 11) int16 of the left upper corners of squares (n, 11) that do not overlap; 0 where there is none."""
+    """Draw x and y (n, 11) int16 of upper left corners of squares (n, 11) that do not overlap; 0 without a square."""
     order = np.argsort(-sizes, axis=1, kind="stable")
     side = np.take_along_axis(sizes, order, axis=1)
     x, y = np.zeros_like(sizes), np.zeros_like(sizes)
@@ -224,7 +224,7 @@ def _draw_places(sizes: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarra
 def _place_item(
     panels: np.ndarray, item: int, side: np.ndarray, x: np.ndarray, y: np.ndarray, tries: int, rng: np.random.Generator
 ) -> np.ndarray:
-    """Put an item of the panels (m,) at the first free one of some random places; (m,) bool: there was one."""
+    """Put an item of the panels (m,) at the first free one of `tries` random positions; return (m,) bool: success."""
     own = side[panels, item][:, None]
     corners = _below((PANEL + 1 - own)[..., None], (len(panels), tries, 2), rng).astype(np.int16)
     cx, cy = corners[..., 0], corners[..., 1]
@@ -232,7 +232,7 @@ def _place_item(
     for other in range(item):
         size = side[panels, other][:, None]
         ox, oy = x[panels, other][:, None], y[panels, other][:, None]
-        # Apart along an axis: one ends before the other begins.
+        # Squares are disjoint if one ends before the other begins, along either axis.
         free &= (cx >= ox + size) | (cx + own <= ox) | (cy >= oy + size) | (cy + own <= oy)
     first = free.argmax(1)[:, None]
     x[panels, item] = np.take_along_axis(cx, first, axis=1)[:, 0]
@@ -241,7 +241,7 @@ def _place_item(
 
 
 def _grid_places(side: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-    """x and y (m, 11) of squares in different slots of a grid."""
+    """Draw x and y (m, 11) of squares in different slots of a grid."""
     columns = np.where(np.count_nonzero(side, axis=1) > FEW, 4, 3)[:, None]
     keys = rng.random((len(side), 12))
     keys[(columns == 3)[:, 0], FEW:] = 1.0  # these slots do not exist: last in the order
@@ -268,11 +268,11 @@ class _Stock:
         self._keeps = len(images) * sum(side * side for side in range(SMALLEST, LARGEST + 1)) <= MOST_SCALED
 
     def choose(self, kinds: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-        """(m,) indices: an image of each kind."""
+        """Draw (m,) indices: an image of each kind."""
         return self._first[kinds] + _below(self._count[kinds], kinds.shape, rng)
 
     def scaled(self, side: int, chosen: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Images (m, side, side) uint8, and the boxes x0, y0, x1, y1 of their ink (m, 4)."""
+        """Return images (m, side, side) uint8, and the boxes x0, y0, x1, y1 of their ink (m, 4)."""
         if not self._keeps:
             return _scale(self._images[chosen], side)
         if side not in self._kept:
@@ -285,7 +285,7 @@ _SQUARE = 7  # pixels, of a digit's 28
 
 
 def _scrambled(images: np.ndarray) -> np.ndarray:
-    """Images (n, 28, 28) cut into 4 x 4 squares, each in another one's place."""
+    """Cut images (n, 28, 28) into 4 x 4 squares and move each square to the place of another."""
     count = DIGIT_SIDE // _SQUARE
     squares = images.reshape(-1, count, _SQUARE, count, _SQUARE).swapaxes(2, 3).reshape(-1, count**2, _SQUARE, _SQUARE)
     squares = squares[:, deranged([None] * count**2)].reshape(-1, count, count, _SQUARE, _SQUARE)
@@ -305,9 +305,9 @@ def _stock(images: str, anonymous: bool = False) -> _Stock:
 
 
 def _scale(images: np.ndarray, side: int) -> tuple[np.ndarray, np.ndarray]:
-    """Images (m, 28, 28) uint8 as (m, side, side) uint8, and the boxes of their ink (m, 4)."""
+    """Scale images (m, 28, 28) uint8 to (m, side, side) uint8; also return the boxes of their ink (m, 4)."""
     weights = _scaling(side)
-    # Whole numbers below 2**24 throughout: exact in float32, so the same on every machine.
+    # All numbers are whole and below 2**24: exact in float32, so the result is the same on every machine.
     grown = np.matmul(weights, images.astype(np.float32)) @ weights.T
     tiles = ((grown.astype(np.uint32) + 2**15) >> 16).astype(np.uint8)
     tiles[tiles < FAINTEST] = 0
@@ -321,8 +321,8 @@ def _scale(images: np.ndarray, side: int) -> tuple[np.ndarray, np.ndarray]:
 
 @cache
 def _scaling(side: int) -> np.ndarray:
-    """(side, 28) float32 weights in 256ths that sum to 256 in each row: linear interpolation, and where the image
-    shrinks an average over what becomes one pixel.
+    """Return (side, 28) float32 weights in 256ths that sum to 256 in each row: linear interpolation, or an average over
+    the source pixels if the image shrinks.
     """
     scale = DIGIT_SIDE / side
     reach = max(scale, 1.0)
@@ -331,18 +331,18 @@ def _scaling(side: int) -> np.ndarray:
     exact *= 256 / exact.sum(1, keepdims=True)
     weights = np.floor(exact)
     rest = np.argsort(np.argsort(weights - exact, axis=1, kind="stable"), axis=1)
-    weights += rest < 256 - weights.sum(1, keepdims=True)  # the largest remainders get what rounding down left
+    weights += rest < 256 - weights.sum(1, keepdims=True)  # distribute the rounding loss to the largest remainders
     return weights.astype(np.float32)
 
 
 def _shapes() -> np.ndarray:
-    """(4, 28, 28) uint8 in the order of SHAPES, as large as MNIST's digits, with smooth edges (8 x 8 samples a px)."""
+    """Draw (4, 28, 28) uint8 in the order of SHAPES, as large as MNIST's digits, antialiased (8 x 8 samples a px)."""
     fine = 8
     line = (np.arange(DIGIT_SIDE * fine) + 0.5) / fine - DIGIT_SIDE / 2
     x, y = line[None, :], -line[:, None]  # y upwards, from the centre
 
     def polygon(corners: int, radius: float, y: np.ndarray) -> np.ndarray:
-        """Regular, a corner on top: no further out than any of its sides."""
+        """Return the points inside a regular polygon with a corner on top."""
         angles = np.pi / 2 + (2 * np.arange(corners) + 1) * np.pi / corners
         out = [np.cos(angle) * x + np.sin(angle) * y for angle in angles]
         return np.max(out, axis=0) <= radius * np.cos(np.pi / corners)
@@ -359,25 +359,25 @@ def _shapes() -> np.ndarray:
 
 # ---- One picture for each cell of each maze: the paper's "100 mazes along with their visual panels".
 #
-# A maze's pictures are arranged once, by a generator that is seeded with the maze itself. So they are the same in any
-# set, batch and process, whatever the seed of the environment. The arrangement is kept, some 100 bytes a cell; pictures
-# (49 KB each) are rendered from it when they are needed. Those of a painter of one's own are kept as they are.
+# A maze's pictures are arranged once, by a generator that is seeded with the maze itself. They are therefore the same
+# in any set, batch and process, whatever the seed of the environment. The arrangement is stored, some 100 bytes a cell;
+# pictures (49 KB each) are rendered from it on demand. The pictures of a user-defined painter are stored themselves.
 
 
 class FixedPanels:
     """The pictures of a set of mazes in one handwriting."""
 
     def __init__(self, mazes: Mazes, painter: PanelPainter | OwnPainter, panels: np.ndarray) -> None:
-        """:param panels: (M, side * side, 11) int8, how the panels of the mazes look; see `Signs.panels`."""
+        """:param panels: (M, side * side, 11) int8, the panels of the mazes as shown; see `Signs.panels`."""
         self._mazes, self._painter, self._looks = mazes, painter, panels
-        self._pictures: dict[int, np.ndarray] = {}  # of a painter of one's own, by maze: those of its cells in order
+        self._pictures: dict[int, np.ndarray] = {}  # of a user-defined painter: pictures of the cells, by maze
         places = (len(mazes), mazes.cells, 11)
         size, left, top = np.zeros((3, *places), dtype=np.int16)
         self._kept = Arrangement(size, left, top, np.zeros(places, dtype=np.int32))
         self._known = np.zeros(len(mazes), dtype=bool)
 
     def draw(self, maze: np.ndarray, cell: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Pictures and boxes as of `PanelPainter.render`, of indices (n,) of mazes and of cells in them."""
+        """Return pictures and boxes as `PanelPainter.render` does, for maze and cell indices (n,)."""
         for new in np.unique(maze[~self._known[maze]]).tolist():
             cells = np.flatnonzero(self._mazes.inside[new])
             rng = np.random.default_rng(int(self._mazes[new].fingerprint, 16))

@@ -1,4 +1,4 @@
-"""HALMA in `gumption bench`: environments, mazes, tests made for what was seen, and training."""
+"""HALMA's cases of `gumption bench`: environments, mazes, tests made from a memory, and training."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from gumption.agents.halma.config import HALMAConfig
     from gumption.envs.halma.memory import MemoryWriter
 
-MANY_STEPS = 100_000  # of CartPole, beside durations
-FULL_EPISODES, FULL_LIMIT = 2_000, 1_500  # of one training, on two cores; times MANY_STEPS of CartPole
+MANY_STEPS = 100_000  # steps of CartPole, to compare durations with
+FULL_EPISODES, FULL_LIMIT = 2_000, 1_500  # one training on two cores; limit as a multiple of MANY_STEPS of CartPole
 Play = Callable[[float], float]
 
 
@@ -41,9 +41,9 @@ class Settings(BenchSettings):
 
 
 def halma_case(settings: Settings) -> Iterator[Measurement]:
-    """Random steps with symbols and with panels, 100 mazes, the tests of a whole run, and training.
+    """Measure random steps with symbols and with panels, 100 mazes, the tests of a whole run, and training.
 
-    :raises InputError: an agent to train whole that is unknown, or that needs a pretrained model.
+    :raises InputError: an agent for a whole training that is unknown, or that needs a pretrained model.
     """
     from gumption.agents.halma.config import HALMAConfig
 
@@ -83,7 +83,7 @@ def _environments(settings: Settings, pole: Play) -> Iterator[Measurement]:
     shown = min(settings.envs, 64)
     symbolic, visual = random_steps(settings.envs, "symbolic"), random_steps(shown, "visual")
     for play in (symbolic, visual):
-        play(0.1)  # first calls pay for imports, caches and memory
+        play(0.1)  # the first calls include imports, caches and memory
     settings.tell("random steps")
     ours, panels, theirs = in_turn(settings.repeats, partial(symbolic, 1.0), partial(visual, 1.0), partial(pole, 0.5))
     what = f"HALMA random steps, symbolic, batch of {settings.envs}, observations and infos included"
@@ -100,12 +100,12 @@ def _mazes(settings: Settings, pole: Play) -> Measurement:
         started = perf_counter()
         Mazes(sample_mazes(100, seed))
         taken.append(perf_counter() - started)
-    taken.pop(0)  # pays for imports
+    taken.pop(0)  # includes imports
     return _duration("100 mazes and the panels of all their cells", taken, pole(0.5), 0.18)
 
 
 def _tests(settings: Settings, pole: Play) -> Measurement:
-    """Half of the memory is of random options, half of an agent that plans by the facts of that half."""
+    """Measure making tests. Half of the memory is random, half is of an agent that plans by facts of the first half."""
     from gumption.agents.halma.acting import RandomActor
     from gumption.agents.halma.lived import GraphPlayer, Outlook
     from gumption.envs.halma import Memory
@@ -155,7 +155,7 @@ def _training(settings: Settings, pole: Play) -> Measurement:
 
 
 def _whole_training(config: HALMAConfig, settings: Settings, pole: Play) -> Measurement:
-    """One agent's whole training, with nothing else running: all cores are its own."""
+    """Measure one agent's whole training alone, with all cores."""
     from gumption.agents.halma.evaluation import label
     from gumption.agents.halma.runs import train_halma
 
@@ -173,13 +173,13 @@ def _whole_training(config: HALMAConfig, settings: Settings, pole: Play) -> Meas
 def _duration(
     what: str, taken: list[float], pole: float, limit: float, details: dict[str, Any] | None = None
 ) -> Measurement:
-    """Seconds beside those of MANY_STEPS steps of CartPole at the rate `pole`."""
+    """Compare seconds with the duration of MANY_STEPS steps of CartPole at the rate `pole`."""
     yardstick = f"{MANY_STEPS:,} steps of CartPole-v1"
     return compared(what, "s", taken, yardstick, [MANY_STEPS / pole], limit, details=details or {})
 
 
 def remember(actor: Actor, episodes: int, writer: MemoryWriter, first: int) -> Any:
-    """Play so many episodes in the 100 mazes of seed 0, record every move, and return the `Mazes`.
+    """Play `episodes` episodes in the 100 mazes of seed 0, record every move, and return the `Mazes`.
 
     :param first: number of the first episode.
     """

@@ -179,7 +179,7 @@ def evaluate(
 
 
 def splits_of(run: Path, given: Path | None = None) -> Path:
-    """The folder of a run's tests, its own unless another is given; InputError where it has none."""
+    """Return the folder of a run's tests, its own by default; InputError if it has none."""
     own = run / "splits"
     if given is None and not own.is_dir():
         raise InputError(
@@ -312,7 +312,7 @@ def splits(
 
 
 def _experience(run: Path | None, memory: Path | None, **choices: Any) -> Experience:
-    """What an agent has seen, read from one of the two folders with these choices."""
+    """Read an agent's experience from one of the two folders with these choices."""
     from gumption.envs.halma.splits import read_memory, read_run
 
     read, folder = (read_memory, memory) if run is None else (read_run, run)

@@ -1,8 +1,8 @@
 """The experiments of the HALMA paper (Xie et al., 2021) as data: agents and settings.
 
 Figures S9, S14 and S15 have no figures in the text, so its claims about them are quoted. A run trains an agent, makes
-the tests of its experience and plays them: its directory is that of the training with splits/ and, last,
-evaluation.json. A stopped run goes on where it was.
+the tests of its experience and plays them. Its directory is that of the training with splits/ and, last,
+evaluation.json. A stopped run continues where it stopped.
 """
 
 from __future__ import annotations
@@ -50,13 +50,13 @@ if TYPE_CHECKING:
 
     from gumption.kg import KnowledgeGraph
 
-SPLITS = "splits"  # of a run
-SPACE = "space"  # of an experiment: the pretrained model
-PROBE = "probe.json"  # of the model: what a linear classifier reads off its slots
+SPLITS = "splits"  # folder in a run
+SPACE = "space"  # folder of an experiment: the pretrained model
+PROBE = "probe.json"  # file of the model: results of the linear probe of its slots
 SPACE_STEPS = 3_000
-MAZES = 50  # of RT and of each diagnostic test (F.1)
-SEEDS = (0, 1, 2)  # with which each test is played (F.1)
-POINTS = 100  # of a saved learning curve, at most
+MAZES = 50  # number of mazes of RT and of each diagnostic test (F.1)
+SEEDS = (0, 1, 2)  # seeds with which each test is played (F.1)
+POINTS = 100  # maximum of points of a saved learning curve
 _BEFORE_EXCLUSION = "tests whose AfT and AnT could ask for pairs that panels had shown at invalid moves"
 
 
@@ -101,23 +101,23 @@ def how_to_read(columns: Columns, paper: bool) -> str:
 
 
 def _have_return(columns: Columns) -> bool:
-    """Whether any was evaluated since there is a return."""
+    """Return whether any evaluation has the measure return, which older ones lack."""
     return any(RETURN in test for column in columns.values() for test in column["tests"].values())
 
 
 def _drawn(column: Mapping[str, Any]) -> bool:
-    """Whether an agent by TD3 plays here with options that are drawn."""
+    """Return whether the column is an agent by TD3 with drawn options."""
     return column["agent"].endswith(DRAWN)
 
 
 def learner(column: Mapping[str, Any]) -> str:
-    """The learner of a column; "-" for those that play without one."""
+    """Return the learner of a column; "-" for players without a learner."""
     without = (KNOWLEDGE_ONLY, UNTRAINED, RANDOM, ORACLE)
     return "-" if column["agent"] in without else learned_by(column["config"])
 
 
 def falls_short(columns: Columns) -> list[str]:
-    """The tests where agents reach fewer goals than the paper's."""
+    """Return the tests where agents reach fewer goals than the paper's."""
     found = []
     for name, published in published_of(columns).items():
         for test, theirs in published.items():
@@ -133,10 +133,10 @@ def falls_short(columns: Columns) -> list[str]:
 
 
 def rows(columns: Columns, paper: str | None) -> list[tuple[str, ...]]:
-    """(test, measure, mazes, a cell for each agent) of each row; the first names the learners, and those of matched
+    """Return rows (test, measure, mazes, a cell for each agent). The first row names the learners; the rows of matched
     random mazes follow their test.
 
-    :param paper: the separator before the paper's figure; None for ours alone.
+    :param paper: the separator before the paper's figure; None for our figures alone.
     """
     found = [("learner", "", "", *map(learner, columns.values()))]
     measures = (*MEASURES, RETURN) if _have_return(columns) else MEASURES
@@ -154,7 +154,7 @@ def rows(columns: Columns, paper: str | None) -> list[tuple[str, ...]]:
 
 
 def _controls(columns: Columns, test: str) -> Columns:
-    """The columns with the matched random mazes of a test in its place; none where no agent played any."""
+    """Return the columns with a test replaced by its matched random mazes; empty if no agent played any."""
     none = {"mazes": 0, "runs": 0, "reason": None}
     found = {
         name: {**column, "tests": {test: column["tests"][test].get(MATCHED, none)}} for name, column in columns.items()
@@ -163,12 +163,12 @@ def _controls(columns: Columns, test: str) -> Columns:
 
 
 def shapes_told(columns: Columns) -> list[str]:
-    """How close matched random mazes are to their tests, by agent, whose tests are its own."""
+    """Describe how close matched random mazes are to their tests, by agent, since each agent has its own tests."""
     return [f"{name}: {line}" for name, column in agents_of(columns).items() for line in told_shapes(column["tests"])]
 
 
 def cell(column: Mapping[str, Any], test: str, measure: str, paper: str | None = None) -> str:
-    """A figure of a column, shares in percent, with deviation and interval; "-" where the test or it has none."""
+    """Format a figure of a column, shares in percent, with deviation and interval; "-" if test or figure is absent."""
     found = column["tests"][test]
     text = "-"
     if measure in found:
@@ -188,7 +188,7 @@ def cell(column: Mapping[str, Any], test: str, measure: str, paper: str | None =
 
 
 def why_none(columns: Columns) -> list[str]:
-    """Why a test has no mazes, or why some of the runs have none, a line for each reason."""
+    """Explain why a test has no mazes, or why some of the runs have none, a line for each reason."""
     agents = grouped(
         (f"{_WORDS.get(test, test)}: {reason}", name)
         for test in rows_of(columns.values())
@@ -225,7 +225,7 @@ class Overview:
             yield "\n".join(['Why there is "-":', *reasons])
 
     def _table(self, names: Sequence[str], title: str | None = None) -> Table:
-        """Some of the agents, in cells of several short lines."""
+        """Build the table of some of the agents, in cells of several short lines."""
         from rich.table import Table
 
         columns = {name: self.columns[name] for name in names}
@@ -240,7 +240,7 @@ class Overview:
 
 
 def markdown(columns: Columns, paper: bool) -> list[str]:
-    """The table in Markdown, how to read it, and why tests are missing."""
+    """Return the table in Markdown, how to read it, and why tests are missing."""
     lines = [f"| test | | mazes | {' | '.join(columns)} |", "| --- | --- | ---: |" + " ---: |" * len(columns)]
     lines += [f"| {' | '.join(row)} |" for row in rows(columns, "; " if paper else None)]
     lines += ["", how_to_read(columns, paper)]
@@ -254,8 +254,8 @@ def markdown(columns: Columns, paper: bool) -> list[str]:
 
 
 def short(columns: Columns) -> list[str]:
-    """The table in Markdown as the README has it: rho_g / rho_p of each test, the paper's figures below ours, and those
-    of matched random mazes after their test."""
+    """Return the README's table in Markdown: rho_g / rho_p of each test, the paper's figures below ours, and the
+    figures of matched random mazes after their test."""
 
     def both(found: Mapping[str, Any]) -> str:
         if not found["mazes"]:
@@ -283,7 +283,7 @@ def short(columns: Columns) -> list[str]:
 
 
 def published_of(columns: Columns) -> dict[str, Published]:
-    """The paper's columns for those of ours that it has, by our names."""
+    """Return the paper's columns for our columns that it has, by our names."""
     return {name: TABLE_1[column["agent"]] for name, column in columns.items() if column["agent"] in TABLE_1}
 
 
@@ -318,7 +318,7 @@ class HALMARuns(Kind):
         return {"device": device} | ({} if options.episodes is None else {"episodes": options.episodes})
 
     def prepare(self, jobs: Sequence[Job], out: Path) -> list[Job]:
-        """Give agents on SPACE the experiment's model, pretrained and probed if one of them is not complete."""
+        """Set the experiment's model for agents on SPACE; pretrain and probe it if one of their jobs is incomplete."""
         model = str(out / SPACE)
         jobs = [
             replace(job, settings={**job.settings, "space_model": model}) if job.settings["agent"] == "space" else job
@@ -330,7 +330,7 @@ class HALMARuns(Kind):
         return jobs
 
     def run(self, job: Job, progress: bool) -> None:
-        """Train, make the tests, play them. A stopped training goes on; a complete one is kept."""
+        """Train, make the tests, play them. Continue a stopped training; keep a complete one."""
         from gumption.agents.halma.config import HALMAConfig
         from gumption.agents.halma.evaluation import comparisons, evaluate_splits, save_evaluation
         from gumption.agents.halma.runs import load_run, train_halma
@@ -350,8 +350,8 @@ class HALMARuns(Kind):
         return f"goals reached in {', '.join(shown)}"
 
     def row(self, condition: Condition, runs: Mapping[int, Path]) -> dict[str, Any]:
-        """A column of Table 1, those of agents beside it, that of the best run, and the curves; InputError for runs
-        with different settings."""
+        """Return a column of Table 1, the columns of players compared with the agent, the column of the best run, and
+        the curves; InputError for runs with different settings."""
         from gumption.agents.halma.evaluation import columns, load_evaluation
         from gumption.agents.halma.plots import read_learning
         from gumption.agents.run_folder import read_final
@@ -376,14 +376,14 @@ class HALMARuns(Kind):
         }
 
     def more(self, rows: Sequence[Row], directory: Path | None, saved: Mapping[str, Any]) -> dict[str, Any]:
-        """The paper's columns, and the results of the probe of SPACE's model."""
+        """Return the paper's columns, and the results of the probe of SPACE's model."""
         probe = saved.get("probe")
         if directory is not None and (directory / SPACE / PROBE).is_file():
             probe = read_json(directory / SPACE / PROBE)
         return {"paper": published_of(_columns(rows)), "probe": probe}
 
     def body(self, experiment: Experiment, results: Mapping[str, Any]) -> list[str]:
-        """Table 1 with the paper's figures, the best runs, training times, the probe, and notes on older rows."""
+        """Return Table 1 with the paper's figures, the best runs, training times, and the results of the probe."""
         rows, paper = results["rows"], experiment.varied is None
         lines = [*markdown(_columns(rows), paper), ""]
         if best := {row["condition"]: row["best"] for row in rows if paper and row["best"]}:
@@ -394,11 +394,11 @@ class HALMARuns(Kind):
         return [*lines, *_probe_table(results["probe"]), ""] if results["probe"] else lines
 
     def aged(self, row: Row, made: Mapping[str, Any]) -> list[str]:
-        """Rows without those that play beside them were made before a mend of the tests."""
+        """Note that a row without "beside" was made before a correction of the tests."""
         return super().aged(row, made) if "beside" in row else [_BEFORE_EXCLUSION]
 
     def times(self, results: Mapping[str, Any]) -> list[str]:
-        """Lines of a table: how long the trainings took."""
+        """Return lines of a table of training times."""
         lines = []
         for row in results["rows"]:
             made, wall = row.get("made", results), "-" if row["wall_s"] is None else f"{row['wall_s']:,.0f} s"
@@ -407,7 +407,7 @@ class HALMARuns(Kind):
         return table(["agent", "seeds", "where", "training, mean wall time"], lines, left=3)
 
     def headline(self, results: Mapping[str, Any]) -> str:
-        """Without the columns of agents whose options are drawn."""
+        """Return the short table without the columns of agents with drawn options."""
         shown = {name: column for name, column in _columns(results["rows"]).items() if not _drawn(column)}
         return "\n".join(short(shown)) + "\n"
 
@@ -415,7 +415,7 @@ class HALMARuns(Kind):
         return Overview(_columns(results["rows"]), experiment.varied is None, results["title"])
 
     def plots(self, experiment: Experiment, results: Mapping[str, Any], directory: Path) -> list[Path]:
-        """Table 1 and learning curves, or the agents over the varied setting; and the probe of SPACE."""
+        """Plot Table 1 and learning curves, or the agents over the varied setting; and the probe of SPACE."""
         from gumption.agents.halma.plots import plot_ablation, plot_learning, plot_table
         from gumption.agents.halma.probe import plot_probe
 
@@ -452,7 +452,7 @@ def _pretrain(job: Job) -> None:
 
 
 def _probe_table(probe: Mapping[str, Any]) -> list[str]:
-    """Table S4 in Markdown."""
+    """Return Table S4 in Markdown."""
     slots = f"{probe['digits_with_slot']:,} of {probe['digits']:,} digits have one"
     lines = []
     for name, (paper, spread) in TABLE_S4.items():
@@ -463,7 +463,7 @@ def _probe_table(probe: Mapping[str, Any]) -> list[str]:
 
 
 def _columns(rows: Sequence[Row]) -> dict[str, Mapping[str, Any]]:
-    """By name; those that played beside an agent follow it, with the same addition to their names."""
+    """Return columns by name. Players compared with an agent follow it, with the same suffix to their names."""
     found: dict[str, Mapping[str, Any]] = {}
     for row in rows:
         found[row["condition"]] = row["column"]
@@ -473,7 +473,7 @@ def _columns(rows: Sequence[Row]) -> dict[str, Mapping[str, Any]]:
 
 
 def over_setting(rows: Sequence[Row], setting: str) -> dict[str, dict[Any, Mapping[str, Any]]]:
-    """The columns of rows by agent and by the value of a setting, for `plot_ablation`."""
+    """Return the columns of rows by agent and by the value of a setting, for `plot_ablation`."""
     agents: dict[str, dict[Any, Mapping[str, Any]]] = {}
     for row in rows:
         agents.setdefault(row["column"]["agent"], {})[row["settings"][setting]] = row["column"]
@@ -481,7 +481,7 @@ def over_setting(rows: Sequence[Row], setting: str) -> dict[str, dict[Any, Mappi
 
 
 def _curve(runs: Sequence[Mapping[str, Any] | None]) -> dict[str, Any] | None:
-    """Finished trials and valid moves of every run over the episodes of all; None where a run has no curve.
+    """Return finished trials and valid moves of every run over common episodes; None if a run has no curve.
 
     Several episodes may end in one step, so that runs have figures of different episodes: they are interpolated.
     """
@@ -501,7 +501,7 @@ def _curve(runs: Sequence[Mapping[str, Any] | None]) -> dict[str, Any] | None:
 
 
 def ask_graph(runs: Mapping[str, Path], folder: Path) -> list[str]:
-    """Put the knowledge bases of runs into one graph, save it as kg.nq, and report the inferred pairs."""
+    """Add the knowledge bases of runs to one graph, save it as kg.nq, and report the inferred pairs."""
     graph = build_graph(runs)
     graph.save(folder / "kg.nq")
     lines = ["", f"What the agents have understood is in {folder / 'kg.nq'}, {len(graph):,} facts."]
@@ -513,7 +513,7 @@ def ask_graph(runs: Mapping[str, Path], folder: Path) -> list[str]:
 
 
 def build_graph(runs: Mapping[str, Path]) -> KnowledgeGraph:
-    """A graph of the knowledge bases of runs, each in the named graph halma/NAME."""
+    """Build a graph of the knowledge bases of runs, each in the named graph halma/NAME."""
     from gumption.envs.halma import KnowledgeBases, Memory
     from gumption.envs.halma.memory import FOLDER
     from gumption.kg import KnowledgeGraph
@@ -525,7 +525,7 @@ def build_graph(runs: Mapping[str, Path]) -> KnowledgeGraph:
 
 
 def inferred_pairs(graph: KnowledgeGraph, name: str) -> list[tuple[int, int]]:
-    """The pairs that a run of `build_graph` knows through affordance only, with no types in KB_S or KB_C."""
+    """Return the pairs of a run in `build_graph` that are only in KB_A, with no types in KB_S or KB_C."""
     from gumption.envs.halma.knowledge_base import THROUGH_AFFORDANCE_ONLY
 
     answers = graph.query(THROUGH_AFFORDANCE_ONLY, run=slug(name))
@@ -550,7 +550,7 @@ _VISUAL: dict[str, dict[str, Any]] = {
     "CNN+TRAN": {"agent": "cnn+tran"},
     "SPACE": {"agent": "space"},
 }
-# With the panels that the paper's agents saw, as we read it. Only CNN+MLP has saved results.
+# With the panels that the paper's agents saw, in our reading. Only CNN+MLP has saved results.
 _FIXED: dict[str, dict[str, Any]] = {
     name: {"agent": agent, "panels": "fixed"}
     for name, agent in (("CNN+MLP", "cnn+mlp"), ("CNN+TRAN", "cnn+tran"), ("SPACE", "space"))
@@ -564,7 +564,7 @@ def _conditions(agents: Mapping[str, Mapping[str, Any]]) -> dict[str, Condition]
 def _over(
     setting: str, values: Sequence[int], words: str, agents: Mapping[str, Mapping[str, Any]] = _SYMBOLIC
 ) -> dict[str, Condition]:
-    """Every agent with every value of a setting."""
+    """Combine every agent with every value of a setting."""
     return {
         f"{name}, {words.format(value)}": Condition({**settings, setting: value})
         for name, settings in agents.items()
@@ -573,18 +573,18 @@ def _over(
 
 
 def _td3(name: str, changed: Mapping[str, float] | None = None, *, on_demand: bool = False) -> Condition:
-    """An agent by TD3, with parameters that differ from Table S1."""
+    """Return an agent by TD3, with parameters that differ from Table S1."""
     overrides = {} if changed is None else {"overrides": tuple(changed.items())}
     return Condition({**_PLAIN[name], "learner": "td3", **overrides}, on_demand=on_demand)
 
 
 def _as_mpo(rate: float) -> dict[str, float]:
-    """As many environments as MPO has, and a rate for both networks."""
+    """Use the number of environments of MPO, and one rate for both networks."""
     return {"num_envs": 32, "learning_rate": rate, "critic_learning_rate": rate}
 
 
 def _whole(condition: Condition) -> Condition:
-    """The condition with all episodes of the paper, whatever steps they take, as in halma-table1."""
+    """Return the condition with all episodes of the paper and no limit of steps, as in halma-table1."""
     return replace(condition, settings={**condition.settings, "steps": None})
 
 

@@ -1,4 +1,4 @@
-"""The paper's figures that are drawn from saved results: which experiment, and which of its rows."""
+"""The paper's figures that are drawn from saved results: their experiments and rows."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from gumption.scripts.results import RESULTS
 from .experiments import EXPERIMENTS, over_setting
 
 SAVED = Path(__file__).parents[1] / "results"
-# Learning curves of the agents with options of so many primitives, and agents over the setting that varies.
+# Learning curves of the agents by the number of primitives of an option, and agents over the varied setting.
 CURVES = {"S9": ("halma-options", 5), "S10": ("halma-options", 3), "S11": ("halma-options", 1)}
 ABLATIONS = {"S14": "halma-volume", "S15": "halma-options", "S16": "halma-visual-options"}
 FIGURES = (*CURVES, *ABLATIONS)
@@ -23,10 +23,10 @@ FIGURES = (*CURVES, *ABLATIONS)
 def draw_figure(
     name: str, stem: str | os.PathLike[str], folder: Path | None = None
 ) -> tuple[tuple[Path, Path], dict[str, Any]]:
-    """Write STEM.png and STEM.svg; returns their paths, and the results that they show.
+    """Write STEM.png and STEM.svg; return their paths, and the results that they show.
 
-    :param folder: of an experiment's results; None for the saved ones of this version.
-    :raises InputError: no such figure, no results, or none of its experiment.
+    :param folder: folder of an experiment's results; None for the saved results of this version.
+    :raises InputError: no such figure, no results, or results of another experiment.
     """
     if name not in FIGURES:
         raise InputError(f"{name!r} is drawn from no results; figures that are: {', '.join(FIGURES)}")

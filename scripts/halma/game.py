@@ -69,7 +69,7 @@ def game(
         return env, Face(env)
 
     def record(number: int, _: Any, actions: Sequence[list[int]]) -> Record:
-        """The measures of a maze whose moves are made again, and the moves that the oracle takes in each trial."""
+        """Replay a maze's moves; return their measures, and the number of moves of the oracle in each trial."""
         env.batch.set_mazes(np.array([number]))
         tally = Tally(env.batch)
         for action in actions:
@@ -91,7 +91,7 @@ def game(
 
 
 def summary(records: Sequence[Record]) -> dict[str, float | None]:
-    """Means over the finished mazes: trials won, valid moves, efficiency (paper, 3.3)."""
+    """Return means over the finished mazes: trials won, valid moves, efficiency (paper, 3.3)."""
     if not records:
         return dict.fromkeys(MEASURES)
     return {name: sum(record[name] for record in records) / len(records) for name in MEASURES}

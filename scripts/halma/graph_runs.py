@@ -23,12 +23,12 @@ FIGURES = {
     "rho_a": "rho_a: valid moves, %", "rho_g": "rho_g: goals, %", "rho_p": "rho_p: paths, %",
     "first_trial": "first trial, % of the oracle's",
 }  # fmt: skip
-NEW_MAZES = 900  # and the seed: draws the mazes of `GraphRuns`
+NEW_MAZES = 900  # added to the seed, draws the mazes of `GraphRuns`
 STRATEGY = Path(__file__).parents[1] / "results" / "halma-strategy" / "rows.json"
 
 
 class GraphRuns(Kind):
-    """Players of new mazes with dead ends of mean depth 5, 10 trials each; seed s has mazes and a life of its own."""
+    """Players of new mazes with dead ends of mean depth 5, 10 trials each; every seed has its own mazes and life."""
 
     title = "HALMA's experiment on lived facts"
     last = "played.json"
@@ -42,7 +42,7 @@ class GraphRuns(Kind):
     drawn = ("rho_p", "paths", FIGURES["rho_p"])
 
     def measure(self, job: Job, progress: bool) -> dict[str, Any]:
-        """Live, where the method is to train, and play the mazes: all trials, and the first alone."""
+        """Live, if the method is to train, and play the mazes: with all trials, and with the first alone."""
         from gumption.agents.halma.acting import play
         from gumption.agents.halma.config import HALMAConfig
         from gumption.agents.halma.runs import train_halma
@@ -69,7 +69,7 @@ class GraphRuns(Kind):
         return {"moves": runs[0]["moves"], **{name: summary([run[name] for run in runs]) for name in FIGURES}}
 
     def more_rows(self, options: Any, plan: Mapping[str, Any], rows: Sequence[Row]) -> list[dict[str, Any]]:
-        """The strategy that people wrote, in the same mazes, after 200,000 moves at random."""
+        """Return the rows of the hand-written strategy, in the same mazes, after 200,000 random moves."""
         kept = read_json(STRATEGY)
         found = []
         for names in ("real", "shuffled"):
@@ -104,8 +104,8 @@ def _player(job: Job, config: HALMAConfig, env: HALMAVectorEnv, moves: int | Non
 
 
 def exchanged(memory: Memory, seed: int) -> Memory:
-    """The memory with the effects of each action exchanged: what a slot of the panel shows after it is renamed by a
-    permutation of the slot's symbols, for each direction and bag of primitives another one."""
+    """Return the memory with exchanged effects of each action: the symbols that a slot of the panel shows after it are
+    permuted, by a separate permutation for each slot, direction and bag of primitives."""
     rng, records, side = np.random.default_rng(seed), memory.records.copy(), memory.rules.side
     bags = np.concatenate([memory.option[:, :1], np.sort(memory.option[:, 1:], axis=1)], axis=1)
     options, option = np.unique(bags, axis=0, return_inverse=True)
@@ -117,13 +117,13 @@ def exchanged(memory: Memory, seed: int) -> Memory:
 
 
 def _by(moves: int | None, method: str = "train", of: str | None = None, **settings: Any) -> Condition:
-    """A player of `GraphRuns` by the first `moves` of a life, its own or of another condition."""
+    """Return a player of `GraphRuns` by the first `moves` of a life, its own or of another condition."""
     return Condition({"moves": moves, **settings}, method, ("new mazes",), of)
 
 
 NETWORK = "network"
 _LIFE, _NO_GRAPH = "graph, own life", "no graph: MLP, TD3"
-#: Condition -> its label in the table of all worlds.
+#: Map conditions to their labels in the table of all worlds.
 AT_WORK = {
     _NO_GRAPH: "no graph",
     _LIFE: "graph and learning",

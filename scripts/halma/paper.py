@@ -1,6 +1,6 @@
 """The figures of the HALMA paper (Xie et al., 2021): Table 1 and Table S4.
 
-Table 1 is transcribed whole, in percent: mean and standard deviation over three seeds of testing the best of five
+Table 1 is transcribed completely, in percent: mean and standard deviation over three test seeds of the best of five
 trainings (F.1). Our tables show the mean over all trainings, whose seeds are 0, 1, ...
 """
 
@@ -16,8 +16,8 @@ _Cell = tuple[float, float] | None
 def _column(
     training: Sequence[_Cell], random: Sequence[_Cell], goals: Sequence[_Cell], efficiency: Sequence[_Cell]
 ) -> Published:
-    """A column of Table 1: the three measures of T and of RT, then rho_g and rho_p of the diagnostic tests; None is
-    the paper's "-"."""
+    """Build a column of Table 1: the three measures of T and of RT, then rho_g and rho_p of the diagnostic tests; None
+    is the paper's "-"."""
     column: dict[str, dict[str, _Cell]] = {
         "T": dict(zip(MEASURES, training, strict=True)),
         "RT": dict(zip(MEASURES, random, strict=True)),
