@@ -369,7 +369,7 @@ class ProbSolVectorEnv(NativeVectorEnv):
 
     @property
     def vocabulary(self) -> tuple[str, ...]:
-        """Return the labels of effects, grid points, and the discs and areas of the tasks. A reset to a new task appends
+        """Return the labels of effects, grid points, and the tasks' discs and areas. A reset to a new task appends
         labels; advice must then be made again."""
         return self._knowledge().vocabulary
 
@@ -378,7 +378,7 @@ class ProbSolVectorEnv(NativeVectorEnv):
         return RELATIONS
 
     def action_facts(self, chosen: np.ndarray | None = None) -> ActionFacts:
-        """See `Affordances`; A is N, or with actions="objects" the number of choices of the part after `chosen` (B, t)."""
+        """See `Affordances`; A is N, or with actions="objects" the size of the part after `chosen` (B, t)."""
         if self.settings.actions == "objects":
             parts = self.labels.parts().tolist()
             chosen = np.zeros((self.num_envs, 0), dtype=np.int64) if chosen is None else chosen

@@ -147,7 +147,7 @@ def _placed(task: Task, start: dict[str, Point]) -> Task:
 
 
 def _places(task: Task, tables: Any, b: int, digits: int = 3) -> tuple[tuple[str, Point], ...]:
-    """Return (id, place) of the discs on the table, rounded; no disc overlaps another disc or the edge (to 3 digits)."""
+    """Return (id, place) of the discs on the table, rounded and moved apart so that none overlaps (to 3 digits)."""
     there = [k for k in range(len(task.objects)) if tables.where[b, k] == PLACED]
     at = {task.objects[k].id: tables.place[b, k].copy() for k in there}
     for point in at.values():
