@@ -221,7 +221,7 @@ def entropy_by_tightness(strategies: Sequence[str], goals: Sequence[str], tightn
 def plan_accuracy(predicted: Sequence[str], stated: Sequence[str]) -> float:
     """Compute H3: the share of players whose stated plan, one of the eight strategies, is predicted.
 
-    :raises InputError: lists of different lengths, or empty ones.
+    :raises InputError: lists of different lengths, or empty lists.
     """
     if len(predicted) != len(stated) or not stated:
         raise InputError(f"{len(predicted)} plans are predicted, and {len(stated)} stated; they are as many, and some")

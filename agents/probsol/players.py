@@ -370,7 +370,7 @@ def _serving(batch: ProbSolVectorEnv, i: int) -> tuple[set[int], list[int]]:
 class Solved(Scripts):
     """Player that carries out the actions of a solution, without answers to a quiz.
 
-    :ivar solutions: task -> its solution, by default the recorded one.
+    :ivar solutions: task -> its solution, by default the recorded solution.
     """
 
     def __init__(self, solutions: Callable[[Task], Solution] = lambda task: task.solution) -> None:

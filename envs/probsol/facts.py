@@ -75,7 +75,7 @@ def part_of(task: Task, fold: int = 0) -> str:
 
 
 def about_other_discs(task: Task) -> Iterator[Triple]:
-    """Yield shuffled facts of a task: each disc is replaced by the next disc in the file."""
+    """Yield false facts of a task: the true facts, with each disc replaced by the next disc in the file."""
     discs = [disc_label(task, id) for id in task.ids]
     following = dict(zip(discs, [*discs[1:], *discs[:1]], strict=True))
     for one, relation, other in task_facts(task):

@@ -92,8 +92,8 @@ def _decide_starts(family: str, seeds: Sequence[int]) -> list[Decision]:
 
 
 def _decide_shapes(family: str, seeds: Sequence[int]) -> list[Decision]:
-    """Select for each seed the draft with the highest score, the first of equals. A draft scores if its shape holds in
-    all `VARIANTS`, cannot be made by placing discs directly in the blocks, and has at least four blocks."""
+    """Select for each seed the draft with the highest score, the first of equals. A draft scores for a shape that holds
+    in all `VARIANTS`, for discs that move after their placement, and for at least four blocks."""
     drafts = [(s, k, _draft(family, seed, k)) for s, seed in enumerate(seeds) for k in range(DRAFTS)]
     starts: list[tuple[tuple[str, Point], ...]] = [()] * len(drafts)
     tasks = [draft.task for *_, draft in drafts]

@@ -122,7 +122,7 @@ def open_actions(rows, where, place, cell, hand, waits, allowed, dark, grid, cel
 
     :param hand: (B,) the disc in hand + 1, or 0. :param waits: (B,) bool, tables that wait for answers.
     :param allowed: (K, grid * grid) bool, points outside the dark where a disc overlaps neither walls nor edges.
-    :param dark: (K, T, 4) areas as left, top, right, bottom; missing ones are empty.
+    :param dark: (K, T, 4) areas as left, top, right, bottom; missing areas are empty.
     """
     points = grid * grid
     first_point = 3 * discs + cells
