@@ -17,7 +17,7 @@ from .geometry import ABSENT, GRABBED, HELD, PLACED, STORED
 from .magnets import BOUNDARIES
 from .tasks import CELL, CONSTRAINTS, GRID, VERBS, Task
 
-#: Letters of dark, target, block, building and wall, the order of `TaskArrays.maps`; later letters cover earlier letters.
+#: Letters of dark, target, block, building and wall, the order of `TaskArrays.maps`; later letters hide earlier ones.
 SIGNS = ":+=-#"
 _LEGEND = ". open   : dark   + target   * target in the dark   = block   - building   # wall"
 _ROWS = GRID // 2  # because a letter in a terminal is twice as high as wide
