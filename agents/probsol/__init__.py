@@ -1,1 +1,1 @@
-"""Players of ProbSol Worlds, and what is measured of them."""
+"""Players of ProbSol Worlds, and the measures of their play."""

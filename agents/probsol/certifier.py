@@ -1,4 +1,4 @@
-"""Certificates of seeds: players play the tasks, the solver solves them, and variants of the physics test solutions."""
+"""Certify seeds: players play the tasks, the solver solves them, and variants of the physics test the solutions."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -14,13 +14,13 @@ from gumption.envs.probsol.tasks import DISCOVERY, Task
 from .players import DoNothing, Naive, Player, Random, play
 from .solvers import solve
 
-#: Random policies, and the largest share of them that may succeed; tries of the naive policy, and how many may succeed.
+#: Number of random policies, largest share that may succeed; number of naive tries, largest number that may succeed.
 RANDOM_POLICIES, MOST_CHANCE = 50, 0.05
 NAIVE_TRIES, MOST_NAIVE = 10, 1
 
 
 def certify(family: str, seeds: Sequence[int]) -> list[Row]:
-    """The outcome of each seed of a family: the first of `OUTCOMES` that applies, whatever the other seeds are."""
+    """Return the outcome of each seed of a family: the first of `OUTCOMES` that applies, independent of other seeds."""
     made = generate_many(family, seeds)
     tasks = [task for task, _ in made]
     trivial = (start_distance(tasks) == 0.0) | (_share(tasks, DoNothing(), 1) > 0)
@@ -40,19 +40,19 @@ def certify(family: str, seeds: Sequence[int]) -> list[Row]:
 
 
 def chance(task: Task) -> int:
-    """How many of 50 masked random policies solve a task in one trial. They are not those that certified its seed."""
+    """Count the masked random policies, of 50, that solve a task in one trial; certification draws other policies."""
     return round(float(_share([task], Random(_numbered([0], RANDOM_POLICIES)), RANDOM_POLICIES)[0]) * RANDOM_POLICIES)
 
 
 def _numbered(seeds: Sequence[int], tries: int) -> list[int]:
-    """A seed of its own for each try of each task, in the order of the tables of `_share`."""
+    """Return a distinct seed for each try of each task, in the order of the tables of `_share`."""
     return [seed * 1000 + k for k in range(tries) for seed in seeds]
 
 
 def _share(tasks: Sequence[Task], player: Player, tries: int) -> np.ndarray:
-    """(K,): the share of tries, of one trial each, in which a player solves each task.
+    """Return (K,): for each task the share of tries, of one trial each, in which a player solves it.
 
-    Discovery asks only which discs lie on the table, so it goes without forces, which takes less time.
+    The goal of discovery depends only on which discs lie on the table, so it runs without forces, which is faster.
     """
     discs = max(len(task.objects) for task in tasks)
     once = [replace(task, constraints={"trial_number": 1}, quiz=(), max_obj_num=discs) for task in tasks]

@@ -1,4 +1,4 @@
-"""The config of a run in ProbSol: tasks, episodes, agent. On a CPU a config gives the same bits."""
+"""Define the config of a run in ProbSol: tasks, episodes, agent. On a CPU, equal configs give bit-identical results."""
 
 from typing import Annotated, Literal
 
@@ -87,7 +87,7 @@ class ProbSolConfig(KnowledgeConfig):
     FILES = ("task",)
 
     def __post_init__(self) -> None:
-        """:raises InputError: settings that do not go together."""
+        """:raises InputError: incompatible settings."""
         object.__setattr__(self, "task", tuple(self.task))
         if self.world != WORLD:
             raise InputError(f"world is {shown(self.world)}; a run of ProbSol's learner has {WORLD!r}")
@@ -102,9 +102,9 @@ class ProbSolConfig(KnowledgeConfig):
             )
 
     def tasks(self, partition: Partition, task: tuple[str, ...] | None = None) -> tuple[Task, ...]:
-        """The tasks of a part of the split. Designed tasks and files are in every part.
+        """Return the tasks of a part of the split. Designed tasks and files are in every part.
 
-        :param task: in place of those of the training.
-        :raises InputError: no such task, or one that cannot be read.
+        :param task: replaces the tasks of the training.
+        :raises InputError: there is no such task, or it cannot be read.
         """
         return ProbSolSettings(task=task or self.task, partition=partition, fold=self.fold).load_tasks()

@@ -1,11 +1,11 @@
-"""An agent of the discovery families that plays by facts of what discs did, with no law and no strategy that people
-wrote.
+"""An agent for the discovery families that plays by facts about effects of discs, without a law or strategy written by
+people.
 
-In training tasks it puts discs side by side, two alone on the table, and learns afterwards how they compare
-(`property_facts`). Comparisons order the discs of one task; kinds of discs are the same in all tasks, so an agent
-arranges its tasks until equal kinds did equal things. What two kinds do to each other is then a fact with a count
-(`gumption.kg.effects`). In a new task a hypothesis says which discs are alike and of which kind each disc is. The next
-meeting is the one that is expected to tell most about the goal, per probe.
+In training tasks it puts pairs of discs next to each other on the empty table, and afterwards reads their comparisons
+(`property_facts`). Comparisons order the discs of a single task; kinds of discs are shared by all tasks. The agent
+assigns kinds to the discs of its tasks such that equal kinds had equal effects. The effect of two kinds on each other
+is then a fact with a count (`gumption.kg.effects`). In a new task, a hypothesis states the set of equal discs and the
+kind of each disc. The agent selects the meeting with the largest expected information about the goal per probe.
 """
 
 from __future__ import annotations
@@ -36,41 +36,41 @@ from .players import Script, Scripts, nearest_open, play
 
 Discs = Literal["monopoles", "with dipoles"]
 Known = Literal["lived", "false", "none"]
-#: What a quiz asks about -> its place among the comparisons, `COMPARED`.
+#: Property in a quiz -> its index in the comparisons, `COMPARED`.
 TRAITS = {"mass": 0, "magnetism": 1, "polarity": 2}
-#: Cells of 12 px between two discs that meet: each is a way to meet.
+#: Distances of two discs that meet, in cells of 12 px; each distance is a way to meet.
 CELLS = (3, 4)
 #: Grid points near the corners of the table.
 CORNERS = [row * GRID + column for row, column in ((3, 3), (36, 36), (3, 36), (36, 3))]
-#: Tasks that are arranged in the order of how clear they are; the later ones follow as they come.
+#: Number of tasks that are arranged clearest first; later tasks follow in their order.
 EARLY = 30
-#: Passes over all tasks in which each is arranged anew by what the others showed.
+#: Passes over all tasks in which each task is arranged again by the counts of the others.
 PASSES = 4
-#: Weight of an outcome's overall share beside the counts of a pair of kinds.
+#: Weight of an outcome's overall share relative to the counts of a pair of kinds.
 PRIOR = 0.1
-#: Outcomes of a pair of kinds that are compared, the likeliest ones.
+#: Number of likeliest outcomes of a pair of kinds that are compared.
 LIKELIEST = 4
-#: Share of meetings of known kinds that end in a way that was never seen of them.
+#: Probability that a meeting of known kinds has an outcome never observed for them.
 NOISE = 1e-3
-#: Assignments of kinds to discs that are kept, and their least weight.
+#: Largest number of assignments of kinds to discs that are kept, and their smallest relative weight.
 MOST, LEAST = 1000, 1e-8
-#: Drawn assignments by which meetings are compared, and replies of a quiz that are compared.
+#: Number of drawn assignments for comparing meetings, and number of replies to a question that are compared.
 DRAWN, REPLIES = 500, 3
-#: An answer that is as likely is given, and so is a reply in a quiz. Chosen on tasks of other seeds (50,000 and more).
+#: Probability from which an answer or a reply is accepted. Chosen on tasks of other seeds (50,000 and more).
 SURE = 0.9
-#: nats a probe: a meeting that is expected to tell less is not made.
+#: nats per probe: smallest expected information of a meeting that is made.
 WORTH = 0.003
-#: Meetings on one table at most.
+#: Largest number of meetings on a table.
 MOST_MEETINGS = 40
-#: Actions of a meeting at most: store two discs, look at two, put both down. An answer takes two a disc, and CHECK.
+#: Most actions of a meeting: store two discs, look at two, put both down. An answer takes two per disc, and CHECK.
 LONGEST_MEETING = 4 + 2 * 8 + 4
 
 
 def find_tasks(discs: Discs, many: int, first: int) -> list[Task]:
-    """Generated discovery tasks without dark areas and walls, both families in turn, with one trial each. The quiz asks
-    for an extreme of mass, one of magnetism, and a pair: comparisons of discs can answer these.
+    """Generate discovery tasks without dark areas and walls, both families in turn, with one trial each. The quiz is
+    about an extreme of mass, an extreme of magnetism, and a pair: comparisons of discs can answer these questions.
 
-    :param discs: tasks without dipoles, or with some. :param first: the first seed to try.
+    :param discs: tasks without dipoles, or with dipoles. :param first: the first seed to try.
     """
     found: list[Task] = []
     for seed in count(first):
@@ -95,22 +95,22 @@ def find_tasks(discs: Discs, many: int, first: int) -> list[Task]:
 
 
 class Meeting(NamedTuple):
-    """Disc `first` was put so many cells beside disc `second`, an index of `CELLS`."""
+    """A meeting: disc `first` was put near disc `second`; `way` is an index into `CELLS`."""
 
     first: int
     second: int
     way: int
 
 
-#: How a meeting ended: tenths of px that the first and the second went, along the line of the two and across it, and
-#: steps until they rested.
+#: The outcome of a meeting: movements of the first and the second disc in tenths of px, along the line of the two and
+#: across it, and steps until they rested.
 Outcome = tuple[int, ...]
 
 
 class Hands(Hand):
-    """The actions of meetings on a table that is otherwise empty.
+    """Generate the actions of meetings on a table that is otherwise empty.
 
-    :ivar upright: discs meet on the middle column, instead of the middle row, because more of it is accessible.
+    :ivar upright: discs meet on the middle column instead of the middle row, because more of it is accessible.
     :ivar looked: discs that were held, which shows their boundary, and turned along the line of the meetings.
     """
 
@@ -122,12 +122,12 @@ class Hands(Hand):
         self.outcome: Outcome = ()
 
     def lost(self) -> bool:
-        """Whether the hand, which is free, cannot take a disc because it lies in the dark."""
+        """Return whether a free hand cannot take some disc because the disc lies in the dark."""
         lying = np.flatnonzero(self.where == PLACED).tolist()
         return not self.tables.hand[self.i] and not all(map(self.can_take, lying))
 
     def meet(self, first: int, second: int, way: int) -> Iterator[int]:
-        """Make a meeting, and keep its `outcome`."""
+        """Yield the actions of a meeting, and store its `outcome`."""
         yield from self._clear()
         along, across = (GRID, 1) if self.upright else (1, GRID)
         points = [GRID // 2 * across + ((GRID - CELLS[way]) // 2 + offset) * along for offset in (0, CELLS[way])]
@@ -148,7 +148,7 @@ class Hands(Hand):
         self.outcome = *np.rint(10 * went).astype(int).ravel().tolist(), int(self.tables.steps[self.i]) - steps
 
     def leave(self, answer: Sequence[int]) -> Iterator[int]:
-        """Leave only these discs on the table, near its corners."""
+        """Yield the actions that leave only these discs on the table, near its corners."""
         yield from self._clear()
         for k, disc in enumerate(disc for disc in answer if self.where[disc] == STORED):
             yield disc
@@ -156,7 +156,7 @@ class Hands(Hand):
                 yield number
 
     def _clear(self) -> Iterator[int]:
-        """Store the discs in hand and on the table, but for those in the dark."""
+        """Store the discs in hand and on the table, except discs in the dark."""
         if held := int(self.tables.hand[self.i]):
             yield from self.store(held - 1)
         yield from self.clear(())
@@ -172,13 +172,13 @@ class Hands(Hand):
 
 
 class Curious(Scripts):
-    """Makes random meetings, each of another pair or in another way.
+    """Player that makes random meetings, each with another pair or in another way.
 
-    :ivar rows: (task, first, second, way) of each. :ivar outcomes: of each.
+    :ivar rows: (task, first, second, way) of each meeting. :ivar outcomes: of each meeting.
     """
 
     def __init__(self, seed: int, meetings: int | None = None) -> None:
-        """:param meetings: on each table; all that there are, if None."""
+        """:param meetings: number on each table; None for all possible meetings."""
         super().__init__(self._script)
         self.seed, self.meetings = seed, meetings
         self.rows: list[tuple[int, int, int, int]] = []
@@ -200,8 +200,8 @@ class Curious(Scripts):
 
 
 def levels(task: Task) -> np.ndarray:
-    """(N, 3) int64: the place of each disc in the order of each of `COMPARED`, from 0; equal discs have equal places.
-    An equivalence is an order of its classes by their first disc."""
+    """Return (N, 3) int64: the rank of each disc by each relation of `COMPARED`, from 0; equal discs have equal ranks.
+    The classes of an equivalence are ordered by their first disc."""
     number = {disc_label(task, id): k for k, id in enumerate(task.ids)}
     stated = np.zeros((3, len(number), len(number)), dtype=bool)
     for one, relation, other in property_facts(task):
@@ -212,15 +212,15 @@ def levels(task: Task) -> np.ndarray:
 
 
 class Arranging:
-    """The kinds of the discs of T tasks: one of K for each combination of levels. Which levels a task has that shows
-    only some of them, what other tasks showed tells.
+    """Assign kinds to the discs of T tasks; each combination of levels is one of K kinds. If a task contains only some
+    of the levels, the outcomes in other tasks determine which levels these are.
 
-    :ivar size: of each level. :ivar kinds: (N,) of each task.
+    :ivar size: number of values of each level. :ivar kinds: for each task, (N,) the kinds of its discs.
     """
 
     def __init__(self, orders: Sequence[np.ndarray], rows: np.ndarray) -> None:
         """
-        :param orders: `levels` of the tasks. :param rows: (n, 5) task, first, second, way, number of the outcome.
+        :param orders: `levels` of the tasks. :param rows: (n, 5) task, first, second, way, index of the outcome.
         """
         self.size = np.max([order.max(0) for order in orders], axis=0) + 1
         self.K, self.rows = int(self.size.prod()), [rows[rows[:, 0] == i] for i in range(len(orders))]
@@ -242,7 +242,7 @@ class Arranging:
                 self._put(task, self._best(task), 1)
 
     def _options(self, order: np.ndarray) -> np.ndarray:
-        """(A, N) the kinds that the discs of a task can have: orders are kept, classes are any."""
+        """Return (A, N), the possible kinds of a task's discs: orders are kept, classes are arbitrary."""
         have = (order.max(0) + 1).tolist()
         ways: list[Any] = [combinations(range(size), many) for size, many in zip(self.size[:2], have, strict=False)]
         ways.append(permutations(range(self.size[2]), have[2]))
@@ -255,7 +255,7 @@ class Arranging:
         return (way * self.K + kinds[..., first]) * self.K + kinds[..., second]
 
     def _scores(self, task: int) -> np.ndarray:
-        """(A,) the log likelihood of what happened in a task, by what the counted ones showed."""
+        """Return (A,), the log likelihood of a task's outcomes by the counts of the arranged tasks."""
         cells, outcome = self._cells(task, self.options[task]), self.rows[task][:, 4]
         return np.log((self.counts[cells, outcome] + self.share[outcome]) / (self.total[cells] + PRIOR)).sum(1)
 
@@ -263,8 +263,8 @@ class Arranging:
         return self.options[task][self._scores(task).argmax()]
 
     def _clear(self, task: int) -> float:
-        """By how much the best option is likelier than the next one. Two equal ones are as good: classes that other
-        tasks do not tell apart may be exchanged."""
+        """Return the log likelihood of the best option minus that of the next. Two equal best options are accepted:
+        classes that other tasks do not distinguish are interchangeable."""
         scores = self._scores(task)
         best = scores >= scores.max() - 1e-6
         return float(scores.max() - scores[~best].max(initial=-1e9)) if best.sum() <= 2 else -1.0
@@ -281,13 +281,13 @@ class Arranging:
 
 @dataclass(frozen=True)
 class Learned:
-    """The knowledge from other tasks.
+    """The knowledge learned in other tasks.
 
-    :ivar effects: (kind, other kind), a way to meet -> an outcome, with counts. :ivar outcomes: the number of each.
-    :ivar often: (O,) how often each happened.
-    :ivar value, p: (W, K, K, L) the likeliest outcomes of two kinds and their shares; 0 where they never met so.
-    :ivar traits: (K, 3) the levels of each kind. :ivar prior: (K,) how often discs are of each kind.
-    :ivar sizes: (family, discs of the answer) -> tasks.
+    :ivar effects: (kind, other kind), a way to meet -> an outcome, with counts. :ivar outcomes: outcome -> its index.
+    :ivar often: (O,) count of each outcome.
+    :ivar value, p: (W, K, K, L) the likeliest outcomes of two kinds and their shares; 0 if they never met in this way.
+    :ivar traits: (K, 3) the levels of each kind. :ivar prior: (K,) the prior probability of each kind.
+    :ivar sizes: (family, number of discs in the answer) -> number of tasks.
     """
 
     effects: Effects
@@ -300,14 +300,14 @@ class Learned:
     sizes: Mapping[tuple[str, int], int]
 
     def likelihood(self, way: int, outcome: Outcome) -> np.ndarray:
-        """(K, K) how likely two kinds end so."""
+        """Return (K, K), the likelihood of an outcome for each pair of kinds."""
         number = self.outcomes.get(outcome, 0)
         share = (self.often[number] if number else 1.0) / self.often.sum()
         known = (self.p[way] * (self.value[way] == number)).sum(-1) if number else np.zeros(self.p.shape[1:3])
         return np.where(self.value[way, ..., 0] > 0, (1 - NOISE) * known + NOISE * share, share)
 
     def knowing(self, known: Known) -> Learned:
-        """With the facts that an agent is to play by: "false" ones state what a kind does of the next kind."""
+        """Return a copy with other facts for controls: "false" facts state the effects of a kind for the next kind."""
         if known == "lived":
             return self
         false = {"value": np.roll(self.value, 1, axis=1), "p": np.roll(self.p, 1, axis=1)}
@@ -316,12 +316,12 @@ class Learned:
 
 @lru_cache
 def learn_from(discs: Discs, laws: Laws, many: int, seed: int) -> Learned:
-    """`learn` in so many generated tasks, which differ by seed."""
+    """Call `learn` with `many` generated tasks, which differ by seed."""
     return learn(find_tasks(discs, many, 100_000 + seed * 1000), laws, seed)
 
 
 def learn(tasks: Sequence[Task], laws: Laws = "real", seed: int = 0) -> Learned:
-    """Live in tasks, learn how their discs compare, and what kinds of discs do."""
+    """Make meetings in tasks, read the comparisons of their discs, and learn the effects of kinds of discs."""
     player = Curious(seed)
     live_through(tasks, player, laws)
     outcomes = {outcome: k + 1 for k, outcome in enumerate(sorted(set(player.outcomes)))}
@@ -356,12 +356,12 @@ def learn(tasks: Sequence[Task], laws: Laws = "real", seed: int = 0) -> Learned:
 
 
 def _state(kinds: np.ndarray, outcome: np.ndarray) -> np.ndarray:
-    """(n, 1, 3) what is seen of a meeting: kinds (n, 2), -1 for none, and the outcome (n,), 0 for none."""
+    """Return (n, 1, 3), the state of meetings: kinds (n, 2), -1 for none, and the outcome (n,), 0 for none."""
     return np.column_stack([kinds + 1, outcome])[:, None]
 
 
 class Part(NamedTuple):
-    """What is believed of discs that meetings connect. :ivar kinds: (R, D) kinds they may have; weight (R,)."""
+    """The belief about discs that meetings connect. :ivar kinds: (R, D) possible kinds; weight (R,)."""
 
     discs: list[int]
     kinds: np.ndarray
@@ -369,11 +369,11 @@ class Part(NamedTuple):
 
 
 class Belief:
-    """What an agent believes of the discs of one table.
+    """An agent's belief about the discs of a table.
 
-    :ivar answers: (H, N) bool: the sets of discs that can be an answer. :ivar alike: (H, N) bool: the discs of one kind
-        then, and no other disc is of this kind.
-    :ivar chance: (H,) of an answer before the first meeting, by its size.
+    :ivar answers: (H, N) bool: the sets of discs that can be an answer. :ivar alike: (H, N) bool: the discs that are
+        then of a common kind; no other disc is of this kind.
+    :ivar chance: (H,) prior probability of an answer by its size.
     """
 
     def __init__(self, learned: Learned, family: str, many: int) -> None:
@@ -389,7 +389,7 @@ class Belief:
         self.met: list[Meeting] = []
 
     def add(self, meeting: Meeting, outcome: Outcome) -> None:
-        """Take in how a meeting ended."""
+        """Update the belief with the outcome of a meeting."""
         self.met.append(meeting)
         like = self.learned.likelihood(meeting.way, outcome)
         one, other = self._part(meeting.first), self._part(meeting.second)
@@ -410,20 +410,20 @@ class Belief:
         return next((part for part in self.parts if disc in part.discs), fresh)
 
     def refuse(self, discs: Sequence[int]) -> None:
-        """These discs are no answer."""
+        """Exclude these discs as an answer."""
         self.refused |= (self.answers == np.isin(np.arange(self.many), discs)).all(1)
 
     def _bits(self, part: Part) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """(H,) the discs of a part that are alike as bits, the same (R, K) for each kind of the alike ones, and its
-        weight."""
+        """Return a part's alike discs as bits: (H,) by answer and (R, K) by assignment and kind; and the weights
+        (R, K)."""
         bits = 1 << np.arange(len(part.discs))
         same = part.kinds[:, :, None] == np.arange(len(self.learned.prior))
         weight = part.weight[:, None] / self.learned.prior ** same.sum(1)
         return self.alike[:, part.discs] @ bits, (same * bits[:, None]).sum(1), weight
 
     def chances(self) -> np.ndarray:
-        """(H, K) how likely an answer is the right one and the alike discs are of a kind. Where the facts contradict
-        every answer, as before the first meeting."""
+        """Return (H, K), the joint probability of an answer and of the kind of the alike discs. If the facts contradict
+        every answer, return the prior."""
         prior = self.learned.prior
         p = before = np.where(self.refused & ~self.refused.all(), 0.0, self.chance)[:, None] * prior
         for part in self.parts:
@@ -438,7 +438,7 @@ class Belief:
         return p / p.sum()
 
     def draw(self, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-        """(S,) answers, and (S, N) kinds of the discs, as likely as they are."""
+        """Draw (S,) answers and (S, N) kinds of the discs from the belief."""
         chances, prior = self.chances(), self.learned.prior
         drawn = rng.choice(chances.size, DRAWN, p=chances.ravel())
         answer, kind = np.divmod(drawn, len(prior))
@@ -455,9 +455,9 @@ class Belief:
         return answer, kinds
 
     def next(self, goal: np.ndarray, kinds: np.ndarray, looked: set[int], rng: np.random.Generator) -> Meeting | None:
-        """The meeting that is expected to tell most about a goal, per probe; None where none is worth one.
+        """Return the meeting with the largest expected information about a goal per probe; None if none exceeds WORTH.
 
-        :param goal: (S,) numbers of what one wants to know, in drawn assignments; `kinds` (S, N).
+        :param goal: (S,) the value of the unknown in drawn assignments, as integers; `kinds` (S, N).
         """
         made = set(self.met)
         meetings = [
@@ -465,21 +465,21 @@ class Belief:
             for pair in permutations(range(self.many), 2)
             for way in range(len(self.learned.value))
             if Meeting(*pair, way) not in made and (pair[0] in looked or pair[1] not in looked)
-        ]  # where one of the two was looked at, the other way round takes more probes
+        ]  # if only the second was looked at, the exchanged pair takes fewer probes
         if not meetings:
             return None
         first, second, way = np.array(meetings).T
         outcomes = self.learned.value[way[:, None], kinds[:, first].T, kinds[:, second].T, 0]  # (C, S)
         size = len(self.learned.often)
         left = entropies(goal * size + outcomes)
-        gain = entropies(rng.permutation(goal) * size + outcomes) - left  # what it would tell by chance is left out
+        gain = entropies(rng.permutation(goal) * size + outcomes) - left  # relative to a shuffled goal, to remove bias
         gain = gain / (2 + np.array([one not in looked for one in first]))
         best = int(gain.argmax())
         return meetings[best] if gain[best] > WORTH else None
 
 
 def entropies(numbers: np.ndarray) -> np.ndarray:
-    """(C,) nats of each row of drawn numbers (C, S)."""
+    """Return (C,), the entropy in nats of each row of drawn numbers (C, S)."""
     ordered = np.sort(numbers, axis=1)
     starts = np.flatnonzero(np.diff(ordered, axis=1, prepend=-1))
     share = np.diff(starts, append=numbers.size) / numbers.shape[1]
@@ -490,12 +490,12 @@ def entropies(numbers: np.ndarray) -> np.ndarray:
 
 
 class Discoverer(Scripts):
-    """Plays with a belief for each table. At the end the answer goes onto the table, and CHECK. Where the actions of a
-    trial run out, or a disc has gone into the dark, the player checks the likeliest answer, and the next trial goes on
-    with the same belief.
+    """Player with a belief for each table. At the end it puts the answer onto the table and checks. If the actions of a
+    trial run out, or a disc is in the dark, the player checks the likeliest answer, and the next trial continues with
+    the same belief.
 
-    :ivar probes: (B,) places, holds and turns made to learn the answer. :ivar meetings: (B,).
-    :ivar replies: of each table, the discs that it names for each question of the quiz.
+    :ivar probes: (B,) number of places, holds and turns to learn the answer. :ivar meetings: (B,) number.
+    :ivar replies: for each table, the discs of its reply to each question of the quiz.
     """
 
     def __init__(self, learned: Learned, seed: int = 0) -> None:
@@ -558,7 +558,7 @@ class Discoverer(Scripts):
 
 
 def correct(question: Mapping[str, str], traits: np.ndarray) -> tuple[np.ndarray, list[tuple[int, ...]]]:
-    """(S, R) bool: which replies to a question are right, and the discs that each reply names.
+    """Return (S, R) bool: the reply to a question is right; and the discs that each reply names.
 
     :param traits: (S, N, 3) levels of the discs.
     """
@@ -576,10 +576,10 @@ def correct(question: Mapping[str, str], traits: np.ndarray) -> tuple[np.ndarray
 def live_through(
     tasks: Sequence[Task], player: Any, laws: Laws = "real", memory: str | PathLike[str] | None = None
 ) -> np.ndarray:
-    """Play one episode of each task, without quizzes.
+    """Play an episode of each task, without quizzes.
 
     :param memory: a folder for the transitions.
-    :returns: (B,) bool: solved.
+    :returns: (B,) bool: the task was solved.
     """
     batch = ProbSolVectorEnv(
         len(tasks), task=list(tasks), order="sequential", autoreset_mode=AutoresetMode.DISABLED, laws=laws, quiz=False,
@@ -595,8 +595,8 @@ def live_through(
 def compare(player: Discoverer, tasks: Sequence[Task], laws: Laws) -> dict[str, np.ndarray]:
     """Play the tasks.
 
-    :returns: "solved" (B,) bool; "probes" (B,), places, holds and turns made to learn the answer; "meetings" (B,);
-        "right" (B, 3) bool, of the questions of the quiz.
+    :returns: "solved" (B,) bool; "probes" (B,), number of places, holds and turns to learn the answer; "meetings"
+        (B,); "right" (B, 3) bool, for the questions of the quiz.
     """
     solved = live_through(tasks, player, laws)
     right = [

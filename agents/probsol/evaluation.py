@@ -1,4 +1,4 @@
-"""Players x tasks: each player plays one episode of up to ten trials on each task, all tasks in one batch."""
+"""Evaluate players: each plays an episode of up to ten trials on each task, with all tasks in one batch."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -24,9 +24,9 @@ SCRIPTED = "scripted (people wrote it)"
 class Played:
     """A player's results on n tasks.
 
-    :ivar families: (n,) names. :ivar trial: (n,) the trial that solved the task, from 1; 0 where none did.
+    :ivar families: (n,) names. :ivar trial: (n,) the trial that solved the task, from 1; 0 if no trial did.
     :ivar rate: (n,) solution rate at the end of the first trial. :ivar actions: (n,) actions of the form "paper" in the
-        trial that solved the task, or in the last one.
+        trial that solved the task, or in the last trial.
     """
 
     families: np.ndarray
@@ -35,13 +35,13 @@ class Played:
     actions: np.ndarray
 
     def of(self, family: str) -> "Played":
-        """The tasks of one family."""
+        """Return the results on the tasks of a family."""
         mine = self.families == family
         return Played(self.families[mine], self.trial[mine], self.rate[mine], self.actions[mine])
 
     def figures(self) -> dict[str, Any]:
-        """The share of tasks solved in the first trial, AUCCESS over ten, mean solution rate of the first trial, and
-        the mean number of actions in trials that solved a task (None where none did)."""
+        """Return the share of tasks solved in the first trial, AUCCESS over ten trials, the mean solution rate of the
+        first trial, and the mean number of actions in trials that solved a task (None if no trial did)."""
         solved = self.trial > 0
         return {
             "solved": float((self.trial == 1).mean()),
@@ -58,8 +58,8 @@ def play_tasks(
     """Play an episode on each task, without quizzes.
 
     :param player: see `players.Player`; its attribute `actions` is "objects" if it acts in that form.
-    :param trials: at most so many, whatever the task allows.
-    :param laws: in place of the tasks'.
+    :param trials: largest number of trials, which replaces the tasks' limits.
+    :param laws: replace the tasks' laws.
     """
     form: ActionForm = getattr(player, "actions", "paper")
     batch = ProbSolVectorEnv(
@@ -84,20 +84,20 @@ def play_tasks(
 
 
 def baselines(seed: int) -> dict[str, Player]:
-    """Players that learn nothing: masked random actions, CHECK at once, and scripts that people wrote."""
+    """Return players that do not learn: masked random actions, immediate CHECK, and scripts written by people."""
     return {"random": Random(seed), "do nothing": DoNothing(), SCRIPTED: Scripted()}
 
 
 def spread(tasks: Sequence[Task], most: int) -> list[Task]:
-    """At most so many of the tasks, evenly over all."""
+    """Select at most `most` tasks, evenly spread over all."""
     return [tasks[k * len(tasks) // most] for k in range(most)] if len(tasks) > most else list(tasks)
 
 
 def compare(
     players: Mapping[str, Player], tasks: Sequence[Task], *, seed: int = 0, laws: str | None = None
 ) -> dict[str, dict[str, Any]]:
-    """Name of a player -> family, and "all" where there are several -> figures, with the number of "tasks" and the ends
-    "low" and "high" of the 95 % interval (Wilson's) of the share solved."""
+    """Return player -> family, and "all" if there are several families -> `Played.figures`, with the number of "tasks"
+    and the bounds "low" and "high" of Wilson's 95 % interval of the share solved."""
     families = [family for family in FAMILIES if any(task.family == family for task in tasks)]
     found: dict[str, dict[str, Any]] = {}
     for name, player in players.items():

@@ -1,15 +1,15 @@
 """The study of goals and constraints (Problem Formulation, H1 to H3) for agents: goal x layout x constraint.
 
-Goals are the six families; layouts of one goal are different certified tasks; the constraint limits the number of
-actions to a multiple of those of the certified solution. Every agent plays each task once, in one trial, and goes on
+Goals are the six families; layouts of a goal are different certified tasks; the constraint limits the number of actions
+to a multiple of the length of the certified solution. Every agent plays each task once, in one trial, and continues
 after it breaks the limit, so that the excess is measured. The study's fourth factor, names, is for people: agents
-cannot read them. Agents state no plans either: in H3 the strategy of their actions stands for the plan.
+cannot read names. Agents state no plans either: in H3 the strategy of their actions replaces the plan.
 
-- H1, agreement: do players of other layouts with the same goal and constraint have the same strategy, more often than
-  where strategies are shuffled among the episodes?
+- H1, agreement: do players of other layouts with the same goal and constraint have the same strategy more often than
+  if strategies are shuffled among the episodes?
 - H2, entropy of strategies, -sum p log2 p: does it fall as the constraint becomes tight?
 - H3, accuracy: how often is the stated plan predicted, and each of the first three actions?
-- Consistency: the share of pairs of equal (goal, constraint) with the same strategy, minus that of all pairs.
+- Consistency: the share of equal strategies among pairs of equal (goal, constraint), minus the share among all pairs.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -35,7 +35,7 @@ from .players import steps
 
 CHECK_ONLY, TURN, HOLD_AND_PULL, STORING = "check only", "turn", "hold and pull", "one by one storing"
 PUSH, PROBING, ALL_AT_ONCE, PLACE_AND_WAIT = "push", "sequential probing", "all at once", "place and wait"
-#: The eight strategies, and what a player with each does; see `strategy`.
+#: The eight strategies with their descriptions; see `strategy`.
 STRATEGIES = {
     CHECK_ONLY: "puts nothing on the table, takes nothing off it and turns nothing",
     TURN: "turns discs: a third of the actions on discs, or more",
@@ -47,18 +47,18 @@ STRATEGIES = {
     PLACE_AND_WAIT: "puts down one disc and sees what it does",
 }
 OVER_POLICIES = ("curiosity", "empowerment", "shortcut-seeking", "none")
-#: Verbs -> how many arguments they take; None for any number.
+#: Verbs -> number of arguments; None for any number.
 _ARGUMENTS: dict[str, int | None] = {**VERBS, "grab_placed": 1, "answer": None}
 
 
 @checked
 def strategy(actions: Sequence[Any]) -> str:
-    """The strategy of an episode: the first one of `STRATEGIES` that its actions show.
+    """Classify the strategy of an episode: the first of `STRATEGIES` that its actions match.
 
-    :raises InputError: something else than actions by name.
+    :raises InputError: `actions` holds something else than actions by name.
     """
     placed: list[Any] = []  # the discs put down or held somewhere, in order
-    hand, lies, most_together, stores_last = None, set(), 0, 0  # the last counts stores after the last placement
+    hand, lies, most_together, stores_last = None, set(), 0, 0  # stores_last: stores after the last placement
     verbs = [verb for verb, *_ in _checked(actions)]
     for verb, *rest in actions:
         if verb in ("grab", "grab_placed", "hold"):
@@ -75,7 +75,7 @@ def strategy(actions: Sequence[Any]) -> str:
             stores_last += 1
     turns, stores, holds = verbs.count("turn"), verbs.count("store"), verbs.count("hold")
     whole = len(placed) + holds + turns + stores
-    holds += verbs.count("hold_at")  # a placement, too, which counts once in the whole
+    holds += verbs.count("hold_at")  # after `whole`, which already counts hold_at as a placement
     if whole == 0:
         return CHECK_ONLY
     if 3 * turns >= whole:
@@ -94,10 +94,10 @@ def strategy(actions: Sequence[Any]) -> str:
 
 @checked
 def tendencies(actions: Sequence[Any]) -> np.ndarray:
-    """(3,) the shares of an episode's actions that show curiosity, empowerment and shortcut-seeking.
+    """Return (3,), the shares of an episode's actions that count as curiosity, empowerment and shortcut-seeking.
 
-    Curious actions apply a verb to a disc for the first time; empowering ones hold a disc, or turn or let go of a held
-    one; shortcuts are CHECKs, which ask whether the goal is reached already.
+    Curious actions apply a verb to a disc for the first time; empowering actions hold a disc, or turn or release a held
+    disc; shortcuts are CHECKs, which test whether the goal is already reached.
 
     :raises InputError: as `strategy`, or no actions.
     """
@@ -118,11 +118,11 @@ def tendencies(actions: Sequence[Any]) -> np.ndarray:
 
 
 def over_policies(measured: ArrayLike) -> list[str]:
-    """The over-policy of each episode: the tendency that lies farthest above its mean over the episodes, in standard
-    deviations; "none" where none lies one deviation above it.
+    """Return the over-policy of each episode: the tendency that lies farthest above its mean over the episodes, in
+    standard deviations; "none" if no tendency is at least one deviation above its mean.
 
     :param measured: (n, 3) of `tendencies`.
-    :raises InputError: no such array.
+    :raises InputError: an array of another shape, or numbers that are not finite.
     """
     found = np.asarray(measured, dtype=float)
     if found.ndim != 2 or found.shape[1] != len(OVER_POLICIES) - 1 or not len(found) or not np.isfinite(found).all():
@@ -136,10 +136,10 @@ def over_policies(measured: ArrayLike) -> list[str]:
 
 
 class Agreement(NamedTuple):
-    """H1.
+    """The result of H1.
 
-    :ivar value: share of pairs of episodes with one goal and constraint and two layouts that have one strategy.
-    :ivar shuffled: its mean with shuffled strategies. :ivar p: how often these reach the value.
+    :ivar value: among pairs of episodes of equal goal and constraint in two layouts, the share of equal strategies.
+    :ivar shuffled: its mean with shuffled strategies. :ivar p: how often shuffled strategies reach the value.
     """
 
     value: float
@@ -155,10 +155,10 @@ def agreement(
     resamples: Count = 2000,
     seed: Seed = 0,
 ) -> Agreement:
-    """Agreement between layouts against shuffled strategies.
+    """Test the agreement between layouts against shuffled strategies.
 
     :param strategies, conditions, layouts: of each episode; a condition is (goal, constraint).
-    :raises InputError: lists of different lengths, or no pair of one condition and two layouts.
+    :raises InputError: lists of different lengths, or no pair of equal condition and different layouts.
     """
     coded, same_condition = _coded(strategies, conditions)
     where, _ = _coded(layouts, conditions)
@@ -177,10 +177,10 @@ def agreement(
 
 @checked
 def consistency(strategies: Sequence[str], conditions: Sequence[Any]) -> float:
-    """The share of pairs of episodes of one condition (goal, constraint) with the same strategy, minus that of all
-    pairs: 0 for a player whose strategies have nothing to do with goal and constraint.
+    """Return the share of equal strategies among pairs of episodes of equal condition (goal, constraint), minus the
+    share among all pairs: 0 if a player's strategies do not depend on goal and constraint.
 
-    :raises InputError: lists of different lengths, or no pair of one condition.
+    :raises InputError: lists of different lengths, or no pair of equal condition.
     """
     coded, same_condition = _coded(strategies, conditions)
     first, second = np.triu_indices(len(coded), 1)
@@ -192,7 +192,7 @@ def consistency(strategies: Sequence[str], conditions: Sequence[Any]) -> float:
 
 @checked
 def entropy(strategies: Sequence[str]) -> float:
-    """-sum p log2 p of the strategies, in bits: 0 where all are the same, 3 where all eight are equally frequent.
+    """Return -sum p log2 p of the strategies in bits: 0 if all are the same, 3 if all eight are equally frequent.
 
     :raises InputError: no strategies.
     """
@@ -205,7 +205,7 @@ def entropy(strategies: Sequence[str]) -> float:
 
 @checked
 def entropy_by_tightness(strategies: Sequence[str], goals: Sequence[str], tightness: Sequence[str]) -> dict[str, float]:
-    """H2: for each tightness of the constraint the mean over goals of the entropy of strategies, in bits.
+    """Compute H2: for each tightness of the constraint, the mean over goals of the entropy of strategies, in bits.
 
     :raises InputError: lists of different lengths.
     """
@@ -219,9 +219,9 @@ def entropy_by_tightness(strategies: Sequence[str], goals: Sequence[str], tightn
 
 @checked
 def plan_accuracy(predicted: Sequence[str], stated: Sequence[str]) -> float:
-    """H3: the share of players whose stated plan, one of the eight strategies, is predicted.
+    """Compute H3: the share of players whose stated plan, one of the eight strategies, is predicted.
 
-    :raises InputError: lists of different lengths, or empty ones.
+    :raises InputError: lists of different lengths, or empty lists.
     """
     if len(predicted) != len(stated) or not stated:
         raise InputError(f"{len(predicted)} plans are predicted, and {len(stated)} stated; they are as many, and some")
@@ -232,9 +232,9 @@ def plan_accuracy(predicted: Sequence[str], stated: Sequence[str]) -> float:
 def first_actions_accuracy(
     predicted: Sequence[Sequence[Any]], done: Sequence[Sequence[Any]], first: Count = 3
 ) -> float:
-    """H3: the share of the first three actions that are predicted, each at its place; the mean over players.
+    """Compute H3: the share of the first three actions that are predicted at their place, as the mean over players.
 
-    :param predicted, done: for each player the actions by name. A shorter episode counts with all of its actions.
+    :param predicted, done: for each player, the actions by name. A shorter episode counts with all of its actions.
     :raises InputError: lists of different lengths, or an episode without actions.
     """
     if len(predicted) != len(done) or not done or not all(len(episode) for episode in done):
@@ -247,7 +247,7 @@ def first_actions_accuracy(
 
 
 def _coded(labels: Sequence[Any], conditions: Sequence[Any]) -> tuple[np.ndarray, np.ndarray]:
-    """(n,) numbers of labels, and (n, n) bool: which episodes have the same condition."""
+    """Return (n,) indices of labels, and (n, n) bool: two episodes have the same condition."""
     if len(labels) != len(conditions):
         raise InputError(f"{len(labels)} episodes are coded, and {len(conditions)} conditions given; they are as many")
     known = {label: k for k, label in enumerate(dict.fromkeys(labels))}
@@ -268,10 +268,10 @@ def _checked(actions: Iterable[Any]) -> list[Sequence[Any]]:
 # ---- The study
 
 
-#: Tightness of the constraint -> the limit, in actions of the certified solution.
+#: Tightness of the constraint -> the limit of actions as a multiple of the certified solution's length.
 TIGHTNESS = {"none": np.inf, "relaxed": 3.0, "critical": 1.1}
 LAYOUTS = 4
-#: Actions that H3 predicts.
+#: Number of actions that H3 predicts.
 FIRST = 3
 #: The objectives of a preference order.
 OBJECTIVES = ("solution", "constraint")
@@ -282,8 +282,8 @@ class Episode:
     """An agent's episode in a task of the study.
 
     :ivar goal, layout, tightness: the task. :ivar solved: the goal was reached at CHECK.
-    :ivar solution, constraint: its solution rate and constraint satisfaction rate (eq. 1 and 2).
-    :ivar strategy, tendencies: see the functions. :ivar begins: the verbs of its first three actions.
+    :ivar solution, constraint: solution rate and constraint satisfaction rate (eq. 1 and 2).
+    :ivar strategy, tendencies: see the functions. :ivar begins: the verbs of the first three actions.
     """
 
     goal: str
@@ -298,7 +298,7 @@ class Episode:
 
 
 def design(layouts: Mapping[str, Sequence[Task]]) -> list[tuple[str, str, str, Task]]:
-    """(goal, layout, tightness, task) of all combinations.
+    """Return (goal, layout, tightness, task) of all combinations.
 
     :param layouts: goal -> its tasks, with their solutions.
     """
@@ -307,7 +307,7 @@ def design(layouts: Mapping[str, Sequence[Task]]) -> list[tuple[str, str, str, T
         for task in tasks:
             for tightness, times in TIGHTNESS.items():
                 limit = {} if np.isinf(times) else {"action_number": times * len(task.solution)}
-                # Records tell episodes apart by the names of their tasks.
+                # Records identify episodes by the names of their tasks.
                 limited = replace(task, name=f"{task.name}, {tightness}", constraints=limit, quiz=())
                 found.append((goal, task.name, tightness, limited))
     return found
@@ -315,9 +315,9 @@ def design(layouts: Mapping[str, Sequence[Task]]) -> list[tuple[str, str, str, T
 
 @checked
 def play_design(player: Any, cells: Sequence[tuple[str, str, str, Task]], *, seed: Seed = 0) -> list[Episode]:
-    """Have a player play each task of a design once.
+    """Play each task of a design once.
 
-    :param player: as of `evaluation.play_tasks`.
+    :param player: as in `evaluation.play_tasks`.
     """
     if not all(isinstance(cell, tuple) and isinstance(cell[-1], Task) for cell in cells):
         raise InputError(f"cells are {shown(cells)}; each is (goal, layout, tightness, task)")
@@ -351,7 +351,7 @@ def play_design(player: Any, cells: Sequence[tuple[str, str, str, Task]], *, see
 
 
 def hypotheses(episodes: Sequence[Episode]) -> dict[str, Any]:
-    """Agreement between layouts (H1), entropy by tightness (H2), and consistency of one agent's episodes."""
+    """Compute agreement between layouts (H1), entropy by tightness (H2), and consistency of an agent's episodes."""
     strategies, goals, tightness, layouts = (
         [getattr(one, name) for one in episodes] for name in ("strategy", "goal", "tightness", "layout")
     )
@@ -364,7 +364,7 @@ def hypotheses(episodes: Sequence[Episode]) -> dict[str, Any]:
 
 
 def comparison(agents: Mapping[str, Sequence[Episode]]) -> dict[str, Any]:
-    """The agents side by side.
+    """Compare the agents.
 
     :returns: "front": the agents on the Pareto front of the rates of all tasks (eq. 5); "preferences": agent -> its
         preference order over OBJECTIVES; "over_policies": agent -> over-policy -> share of its episodes; "likelihoods":
@@ -402,13 +402,13 @@ def comparison(agents: Mapping[str, Sequence[Episode]]) -> dict[str, Any]:
 
 
 def foretold(agents: Mapping[str, Sequence[Episode]]) -> dict[str, dict[str, dict[str, float]]]:
-    """H3 for agents: how well the episodes of the other agents predict those of each.
+    """Compute H3 for agents: predict the episodes of each agent from the episodes of the other agents.
 
-    The first predictor gets goal and constraint: it predicts what others did most often there. The second one gets the
-    reward alone: it predicts what others did most often in episodes that solved their task, or in all if none did.
+    The first predictor uses goal and constraint: it predicts the most frequent behaviour of the others there. The
+    second uses only the reward: it predicts their most frequent behaviour in solved episodes, or in all if none is.
 
     :returns: agent -> "goal and constraint" and "reward only" -> "plan", the share of its strategies that are
-        predicted, and "actions", that of the verbs of its first three actions; {} of a single agent.
+        predicted, and "actions", the same for the verbs of its first three actions; {} for a single agent.
     """
     found: dict[str, dict[str, dict[str, float]]] = {}
     for name, mine in agents.items():
@@ -429,18 +429,18 @@ def foretold(agents: Mapping[str, Sequence[Episode]]) -> dict[str, dict[str, dic
 
 
 def _usual_begin(episodes: Sequence[Episode]) -> list[tuple[str]]:
-    """The most frequent first verb, second verb and third verb."""
+    """Return the most frequent first verb, second verb and third verb."""
     columns = ([one.begins[k] for one in episodes if len(one.begins) > k] for k in range(FIRST))
     return [(_most_frequent(column),) for column in columns if column]
 
 
 def _most_frequent(values: Sequence[str]) -> str:
-    """The first in the alphabet of equally frequent ones."""
+    """Return the most frequent value, the alphabetically first if there are several."""
     return min(set(values), key=lambda value: (-values.count(value), value))
 
 
 def _rates_by_task(episodes: Sequence[Episode]) -> list[float]:
-    """The mean solution rate and constraint rate of each task, in the order of goal, layout and tightness."""
+    """Return the mean solution rate and constraint rate of each task, in the order of goal, layout and tightness."""
     rates: dict[tuple[str, str, str], list[tuple[float, float]]] = {}
     for one in episodes:
         rates.setdefault((one.goal, one.layout, one.tightness), []).append((one.solution, one.constraint))
@@ -453,9 +453,9 @@ def _rates_by_task(episodes: Sequence[Episode]) -> list[float]:
 #     P(lambda, xi | g, c)  ~  P(lambda) P(xi | lambda) P(c | g) P(g | lambda, xi)       "goal"
 #     P(lambda, xi | g, c)  ~  P(lambda) P(xi | lambda) P(g | c) P(c | lambda, xi)       "constraint"
 #
-# Every factor is a table of smoothed shares, (count + a) / (total + a * number of values). Given g and c, P(c | g) and
-# P(g | c) are the same for all (lambda, xi): the first factoring tells solvers apart by the goal alone, the second by
-# the constraint alone. Both predict for a pair (g, c) without episodes, from episodes with one of the two.
+# Every factor is a table of smoothed shares, (count + a) / (total + a * number of values). For fixed g and c, P(c | g)
+# and P(g | c) are the same for all (lambda, xi): the first factoring distinguishes solvers only by the goal, the second
+# only by the constraint. Both predict for a pair (g, c) without episodes, from episodes with only g or only c.
 
 
 Factoring = Literal["goal", "constraint"]
@@ -481,8 +481,8 @@ class Prior:
     def __init__(self, rows: Sequence[Row], smoothing: Positive = 1.0, values: Sequence[Row] | None = None) -> None:
         """
         :param smoothing: a, the count that is added to every value.
-        :param values: rows in which all values occur; None for `rows`.
-        :raises InputError: no rows, or a value that `values` does not have.
+        :param values: rows that contain all values; None for `rows`.
+        :raises InputError: no rows, or a value that is not in `values`.
         """
         known = [sorted(set(column)) for column in zip(*(values or rows), strict=True)]
         if not rows or len(known) != len(Row._fields):
@@ -496,24 +496,24 @@ class Prior:
             self.counts[tuple(map(_place, Row._fields, row, known))] += 1
 
     def solvers(self) -> np.ndarray:
-        """(L, X) P(lambda) P(xi | lambda), the same for all tasks: the frequency baseline."""
+        """Return (L, X) P(lambda) P(xi | lambda), the same for all tasks: the frequency baseline."""
         counts = self.counts.sum(axis=(2, 3))
         return self._shares(counts.sum(axis=1), 0)[:, None] * self._shares(counts, 1)
 
     def difficulty(self) -> np.ndarray:
-        """(G, C) P(g | c). Of solved episodes this is the share of g among those solved under c: the smaller it is, the
-        more difficult is the goal under that constraint."""
+        """Return (G, C) P(g | c). For solved episodes this is the share of g among the episodes solved under c: a goal
+        with a smaller share is more difficult under that constraint."""
         return self._shares(self.counts.sum(axis=(0, 1)), 0)
 
     def joint(self, factoring: Factoring) -> np.ndarray:
-        """(L, X, G, C) P(lambda, xi, g, c), the product of the factors; it sums to 1."""
+        """Return (L, X, G, C) P(lambda, xi, g, c), the product of the factors; it sums to 1."""
         task, solvers = self.counts.sum(axis=(0, 1)), self.solvers()[:, :, None, None]
         if factoring == "goal":
             return solvers * self._shares(task, 1) * self._shares(self.counts.sum(axis=3), 2)[:, :, :, None]
         return solvers * self._shares(task, 0) * self._shares(self.counts.sum(axis=2), 2)[:, :, None, :]
 
     def posterior(self, goal: str, constraint: str, factoring: Factoring) -> np.ndarray:
-        """(L, X) P(lambda, xi | g, c).
+        """Return (L, X) P(lambda, xi | g, c).
 
         :raises InputError: a goal or a constraint that no row has.
         """
@@ -522,7 +522,7 @@ class Prior:
         return found / found.sum()
 
     def _shares(self, counts: np.ndarray, axis: int) -> np.ndarray:
-        """Smoothed shares along an axis."""
+        """Return smoothed shares along an axis."""
         more = counts + self.smoothing
         return more / more.sum(axis=axis, keepdims=True)
 
@@ -535,7 +535,7 @@ def _place(name: str, value: str, known: Sequence[str]) -> int:
 
 @checked
 def left_out_likelihoods(rows: Sequence[Row], smoothing: Positive = 1.0) -> dict[str, float]:
-    """How well the tables predict the solvers of a pair (goal, constraint) from the episodes of all other pairs.
+    """Measure how well the tables predict the solvers of a pair (goal, constraint) from episodes of all other pairs.
 
     :returns: for "goal", "constraint" and "frequency" (the baseline) the mean over all episodes of
         ln P(lambda, xi | g, c), in nats; 0 is the best possible value.

@@ -1,9 +1,9 @@
-"""A ProbSol agent without a written law: it plays tool use by facts of what its own tries moved.
+"""A ProbSol agent without a written law: it plays tool use by facts about the movements in its own tries.
 
-A try holds one disc still near another. Given are the action space, what a player sees (places, areas) and the goal.
-Lived is what a disc does to another: kg/curves.py fits one family of curves to the distances before and after tries in
-other tasks, and knows by few tries in a task what the pairs there do. The agent predicts where discs of candidate tries
-would end, and makes the one that is worth most.
+A try holds a disc still near another disc. The agent has the action space, the visible state (places, areas) and the
+goal. It learns the effect of a disc on another: kg/curves.py fits a family of curves to the distances before and after
+tries in other tasks, and infers the effects of pairs in a new task from few tries. The agent predicts the ends of discs
+for candidate tries, and makes the try with the highest value.
 """
 
 from __future__ import annotations
@@ -41,18 +41,18 @@ from .evaluation import play_tasks, spread
 from .players import Script, Scripts, steps
 
 Known = Literal["lived", "prior", "constant", "false", "none"]
-ALONE = 200.0  # px: a try counts where any third disc lies farther than this from the disc that it acts on
+ALONE = 200.0  # px: a try counts if every third disc lies farther than this from the disc that it acts on
 NEAREST, FARTHEST = 2 * RADIUS + 2, 220.0  # px between the discs of a try
-KEPT = 14  # actions of a trial that are kept for its end
-EDGE = RADIUS + 1.0  # px from an edge of the table: a disc there was stopped
-STRAIGHT = 4.0  # px aside of the line of the two discs: something else moved the disc
+KEPT = 14  # number of actions that are reserved for the end of a trial
+EDGE = RADIUS + 1.0  # px from an edge of the table: a disc there was stopped by the edge
+STRAIGHT = 4.0  # px away from the line of the two discs: another cause moved the disc
 
 
 def seen(held: np.ndarray, before: np.ndarray, after: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """What a try shows of discs that went from (n, 2) to (n, 2) px beside a held one, (n, 2).
+    """Evaluate tries in which discs moved from `before` to `after` near held discs; all are (n, 2) px.
 
-    :returns: (n,) their distance afterwards, at most that of the edge on the line of the two; whether no edge stopped
-        them; and whether it shows the pair: no third disc drew them aside of the line.
+    :returns: (n,) the distance afterwards, at most the distance of the edge on the line of the two discs; whether no
+        edge stopped the disc; and whether the try counts: the disc stayed on the line, or an edge stopped it.
     """
     apart = np.maximum(np.hypot(*(before - held).T), 1e-9)
     way, move = (before - held) / apart[:, None], after - before
@@ -64,7 +64,7 @@ def seen(held: np.ndarray, before: np.ndarray, after: np.ndarray) -> tuple[np.nd
 
 
 def tries(memory: Memory) -> tuple[Tries, list[str]]:
-    """The tries in a memory, and the names of the things: "TASK:ID"."""
+    """Return the tries in a memory, and the names of the things: "TASK:ID"."""
     rows = memory.records[(memory.records["flags"] & REFUSED) == 0]
     first = 3 * memory.layout.settings["discs"] + memory.layout.settings["cells"] + POINTS
     point = rows["action"][:, 0] - first
@@ -86,7 +86,7 @@ def tries(memory: Memory) -> tuple[Tries, list[str]]:
 
 
 def check_families(tasks: Sequence[Task]) -> None:
-    """:raises InputError: a task that is none of tool use."""
+    """:raises InputError: a task that is not of a tool-use family."""
     for task in tasks:
         if task.family not in TOOL_USE:
             plays = " and ".join(TOOL_USE)
@@ -94,7 +94,7 @@ def check_families(tasks: Sequence[Task]) -> None:
 
 
 class Hand:
-    """The actions of one table."""
+    """Generate actions for a table."""
 
     def __init__(self, batch: ProbSolVectorEnv, i: int) -> None:
         self.batch, self.i, self.task, self.tables = batch, i, batch.task(i), batch.tables
@@ -110,22 +110,22 @@ class Hand:
 
     @property
     def left(self) -> int:
-        """Actions that are left in the trial."""
+        """Return the number of actions left in the trial, without the reserve `KEPT`."""
         used = self.tables.actions[self.i] + self.tables.refused[self.i]
         return int(self.batch.settings.max_actions - used) - KEPT
 
     def can_take(self, disc: int) -> bool:
-        """Whether the hand, which is empty, can take a disc."""
+        """Return whether the empty hand can take a disc."""
         return bool(self.tables.mask()[self.i, disc + self.tables.discs * (self.where[disc] == PLACED)])
 
     def put(self, disc: int, point: int, *, hold: bool = False) -> Iterator[int]:
-        """Put or hold a disc at a point, or store it where that is refused."""
+        """Put or hold a disc at a point, or store it if that is refused."""
         yield disc + self.tables.discs * int(self.where[disc] == PLACED)
         action = self.batch.labels.first_point + POINTS * hold + point
         yield action if self.tables.mask()[self.i, action] else self.batch.labels.free_cell(self.tables, self.i)
 
     def store(self, disc: int) -> Iterator[int]:
-        """Take a disc off the table."""
+        """Move a disc from the table or the hand to the side bar."""
         if self.where[disc] == HELD:
             yield self.last + TAKE_UP
         elif self.where[disc] == PLACED:
@@ -134,17 +134,17 @@ class Hand:
             yield self.batch.labels.free_cell(self.tables, self.i)
 
     def clear(self, keep: Sequence[int]) -> Iterator[int]:
-        """Take all discs off the table that can be taken, but some."""
+        """Store all discs on the table that can be taken, except `keep`."""
         for disc in range(self.many):
             if disc not in keep and self.where[disc] == PLACED and self.can_take(disc):
                 yield from self.store(disc)
 
 
 class Curious(Scripts):
-    """Tries random pairs, each at two random distances, from the start of the task, where discs can be taken."""
+    """Player that tries random pairs, each at two random distances, a try per trial, if discs can be taken."""
 
     def __init__(self, seed: int, tries: int) -> None:
-        """:param tries: of each table."""
+        """:param tries: number of tries on each table."""
         super().__init__(self._script)
         self.seed, self.tries = seed, tries
 
@@ -173,13 +173,13 @@ class Curious(Scripts):
 # ---- playing
 
 
-CANDIDATES = 1000  # tries of a pair that are compared
-DRAWN = 16_000  # random pairs of points, of which candidates are those that aim at an area
-PROBE = -2  # the area of tries in the open
-PROBES = 8  # of a pair in the open, at most
-LATER = 0.7  # worth of a success one try later
-GUESS = 0.5  # worth of a try of which nothing is known yet, once its disc is within reach
-NOTHING = 0.02  # a try that is worth less is not made
+CANDIDATES = 1000  # number of tries of a pair that are compared
+DRAWN = 16_000  # number of random pairs of points; pairs that aim at an area become candidates
+PROBE = -2  # stands for the area of probes, tries in the open that serve no goal
+PROBES = 8  # largest number of probes of a pair
+LATER = 0.7  # discount of a success one try later
+GUESS = 0.5  # value of a try with unknown effect, once its disc is within reach
+NOTHING = 0.02  # smallest value of a try that is made
 MAP = 4.0  # px between the points of maps of the table
 SIDE = int(TABLE / MAP)
 #: (SIDE, SIDE, 2) px, x first.
@@ -187,7 +187,7 @@ GROUND = np.stack(np.meshgrid(np.arange(SIDE), np.arange(SIDE), indexing="ij"), 
 
 
 def covered(areas: Sequence[Sequence[float]], room: float = 0.0) -> np.ndarray:
-    """(SIDE, SIDE) bool: the points of the map inside areas [x, y, width, height], or within `room` px of them."""
+    """Return (SIDE, SIDE) bool: the map point lies inside an area [x, y, width, height], or within `room` px of it."""
     x, y = GROUND[..., 0], GROUND[..., 1]
     inside = np.zeros((SIDE, SIDE), dtype=bool)
     for left, top, wide, high in areas:
@@ -196,14 +196,14 @@ def covered(areas: Sequence[Sequence[float]], room: float = 0.0) -> np.ndarray:
 
 
 def _at(map_: np.ndarray, places: np.ndarray) -> np.ndarray:
-    """The values of a map at places (..., 2) px."""
+    """Return the values of a map at places (..., 2) px."""
     cell = np.clip((places / MAP).astype(np.int64), 0, SIDE - 1)
     return map_[cell[..., 0], cell[..., 1]]
 
 
 class Aims(NamedTuple):
-    """Candidate tries of a disc. :ivar key: names them. :ivar put: (C,) points to put it, -1 where it stays; `hold`
-    (C,) of the other disc; `start` (C, 2) px. :ivar worth: (SIDE, SIDE) of an end there.
+    """Candidate tries that move a disc. :ivar key: identifies them. :ivar put: (C,) points to put the disc, -1 if it
+    stays; `hold` (C,) points of the acting disc; `start` (C, 2) px. :ivar worth: (SIDE, SIDE) value of an end there.
     """
 
     key: tuple[int, ...]
@@ -214,22 +214,22 @@ class Aims(NamedTuple):
 
 
 class GraphPlayer(Scripts):
-    """Plays Fishing and Curling by facts of its tries.
+    """Player of Fishing and Curling by facts of its tries.
 
-    :ivar curves: of its life.
+    :ivar curves: fitted to its tries in training tasks.
     """
 
     def __init__(self, curves: Curves, known: Known = "lived") -> None:
-        """:param known: "lived" facts; "prior", without those of the pairs of the task; "false" ones, the effect of a
-        disc is stated of the next disc; "constant", all pairs have the commonest kind and the mean reach; "none", no
-        fact and no curve, so that all tries are worth the same and one is drawn."""
+        """:param known: "lived" facts; "prior", without facts about the pairs of the task; "false" facts, which state
+        the effect of a disc for the next disc; "constant", all pairs have the commonest kind and the mean reach;
+        "none", no fact and no curve, so that the values of tries are drawn at random."""
         super().__init__(self._script)
         self.curves = curves
         self.known: Known = known
         self.tables: list[TablePlayer] = []
 
     def begin(self, batch: ProbSolVectorEnv) -> None:
-        """:raises InputError: tasks of other families."""
+        """Prepare a player for each table; :raises InputError: tasks of other families."""
         check_families(batch.tasks)
         self.tables = [TablePlayer(batch, i, self.curves, self.known) for i in range(batch.num_envs)]
         super().begin(batch)
@@ -239,10 +239,10 @@ class GraphPlayer(Scripts):
 
 
 class TablePlayer:
-    """The player of one table.
+    """The player of a table.
 
-    :ivar compared: of its latest choice, each pair with a try that may be worth something: (acting disc, other disc),
-        what its best try is worth, and how likely the kinds of its effect are, (2,). :ivar chosen: the pair chosen.
+    :ivar compared: for the latest choice, each pair with a try of relevant value: (acting disc, other disc), the value
+        of its best try, and the probabilities of the kinds of its effect, (2,). :ivar chosen: the chosen pair.
     """
 
     def __init__(self, batch: ProbSolVectorEnv, i: int, curves: Curves, known: Known) -> None:
@@ -258,7 +258,7 @@ class TablePlayer:
         open_ = np.zeros((SIDE, SIDE), dtype=bool)
         open_[tuple((CENTRES[self.points] / MAP).astype(np.int64).T)] = True
         away = np.asarray(distance_transform_edt(~open_)) * MAP
-        #: (SIDE, SIDE) how likely some disc at an open point reaches a disc there.
+        #: (SIDE, SIDE) probability that a disc at an open point reaches a disc there.
         self.within = ndtr((curves.reach - np.log(away + NEAREST + RADIUS)) / curves.deviation)
         self.inner = covered([(20.0, 20.0, TABLE - 40, TABLE - 40)])
         self.carried, self.compared, self.chosen = 0, [], None
@@ -268,7 +268,7 @@ class TablePlayer:
         self.rng = np.random.default_rng([i, 29])
 
     def script(self) -> Script:
-        """Trial after trial."""
+        """Yield the actions of one trial after another."""
         while True:
             yield from self._trial()
             held = int(self.hand.tables.hand[self.hand.i]) - 1
@@ -299,15 +299,15 @@ class TablePlayer:
             yield from self._try(*choice)
 
     def _serving(self) -> list[int]:
-        """Discs that lie where the goal wants one."""
+        """Return the discs that lie in an area of the goal and count for it."""
         hand = self.hand
         mine = self.golden if len(self.golden) else np.arange(hand.many)
         inside = self._inside().any(0)
         return mine[(inside & (hand.where == PLACED))[mine]].tolist()
 
     def _open_goals(self) -> list[tuple[list[int], int]]:
-        """What is left to do: (discs, area): one of the discs has to come to rest in the area, an index of `targets`,
-        or -1 for any of them."""
+        """Return the unsolved parts of the goal, (discs, area): one of the discs has to come to rest in the area, an
+        index of `targets`, or -1 for any target."""
         serving = self._serving()
         if len(self.golden):
             return [([int(disc)], -1) for disc in self.golden if disc not in serving]
@@ -315,13 +315,13 @@ class TablePlayer:
         return [(idle, k) for k, inside in enumerate(self._inside()) if not inside[serving].any()]
 
     def _inside(self) -> np.ndarray:
-        """(T, M) bool: a disc's place is inside a target."""
+        """Return (T, M) bool: the disc's place is inside the target."""
         x, y = self.hand.place.T
         left, top, wide, high = np.array(self.task.targets).T[..., None]
         return (left <= x) & (x <= left + wide) & (top <= y) & (y <= top + high)
 
     def _free(self, area: int) -> np.ndarray:
-        """Points of an area at which the hand may put a disc."""
+        """Return the points of an area at which the hand may put a disc."""
         return self.within_targets[area] if area >= 0 else np.concatenate(self.within_targets)
 
     def _carry(self, disc: int, free: np.ndarray) -> Script:
@@ -337,7 +337,7 @@ class TablePlayer:
         self.carried += 1
 
     def _try(self, one: int, other: int, put: int, hold: int) -> Script:
-        """Hold `one` at a point, once `other` lies at a point of its own (-1: where it is); take in what it did."""
+        """Put `other` at the point `put` (-1: it stays), hold `one` at the point `hold`, and record the effect."""
         hand = self.hand
         yield from hand.clear([*self._serving(), *([other] if put < 0 else [])])
         if put >= 0:
@@ -350,7 +350,7 @@ class TablePlayer:
             held = CENTRES[hold][None]
             end, free, alone = (part[0] for part in seen(held, before[None], hand.place[other][None]))
             actor = one
-            if self.known == "false":  # of the next disc that is not the other one
+            if self.known == "false":  # attribute the effect to the next disc other than `other`
                 actor = next(k % hand.many for k in (one + 1, one + 2) if k % hand.many != other)
             if alone:
                 self.pairs.see(actor, other, float(np.hypot(*(before - held[0]))), float(end), bool(free))
@@ -364,8 +364,8 @@ class TablePlayer:
         return kinds, levels
 
     def _choice(self, goals: Any, able: Sequence[int]) -> tuple[int, int, int, int] | None:
-        """The try that is worth most: (acting disc, other disc, point to put it or -1, point to hold). A try in the
-        open, which serves no goal, is worth what one would do if the pair were known."""
+        """Return the try with the highest value: (acting disc, other disc, point to put it or -1, point to hold). The
+        value of a probe, which serves no goal, is the discounted value of the best try once the pair is known."""
         kinds, levels = self._believed()
         best, chosen, spent = NOTHING, None, None
         self.compared: list[tuple[tuple[int, int], float, np.ndarray]] = []
@@ -380,7 +380,7 @@ class TablePlayer:
                         continue
                     pair, believed = (one, other), (kinds[one, other], levels[one, other])
                     options = [(aim, *self._values(aim, pair, *believed))]
-                    known = LATER * options[0][2]  # what the pair is worth once it is known
+                    known = LATER * options[0][2]  # value of the pair once its effect is known
                     if moves and known > best and self._asks(pair):
                         options.append((probes, known * self._values(probes, pair, *believed)[0], 0.0))
                     for tries, value, _ in options:
@@ -396,13 +396,13 @@ class TablePlayer:
         return chosen
 
     def _asks(self, pair: tuple[int, int]) -> bool:
-        """Whether a try in the open may show more of a pair."""
+        """Return whether a probe can add information about a pair."""
         made = self.spent.get(((PROBE,), *pair))
         learns = self.known in ("lived", "false") and np.isnan(self.pairs.point[pair])
         return learns and (made is None or int(made.sum()) < PROBES)
 
     def _aims(self, area: int, other: int, moves: bool) -> Aims:
-        """The candidates of a disc for an area, an index of `targets`, or -1 for all of them, or `PROBE`."""
+        """Return the candidates of a disc for an area: an index of `targets`, -1 for all targets, or `PROBE`."""
         place = self.hand.place[other]
         key = (area,) if moves else (area, other, *np.round(place / 2).astype(int).tolist())
         if key in self.aims:
@@ -411,7 +411,7 @@ class TablePlayer:
         worth = wanted & ~self.walls
         if area != PROBE:
             wanted = self.targets[area] if area >= 0 else np.logical_or.reduce(self.targets)
-            reachable = (wanted & ~self.dark).any()  # what the hand can take it can put there
+            reachable = (wanted & ~self.dark).any()  # then the hand can put any disc there that it can take
             wanted = (wanted | ~self.dark if reachable else wanted) & ~self.walls
             worth = np.where(wanted, 1.0, LATER * GUESS * self.within * reachable)
         if moves:
@@ -438,8 +438,8 @@ class TablePlayer:
     def _values(
         self, aim: Aims, pair: tuple[int, int], kinds: np.ndarray, levels: np.ndarray
     ) -> tuple[np.ndarray, float]:
-        """(C,) what candidates are worth, 0 where they were made already; and what the best would be, if one knew kind
-        and reach of the pair before."""
+        """Return (C,) the expected values of candidates, 0 if already made; and the expected value of the best
+        candidate if kind and reach of the pair were known."""
         key, believed = (aim.key, *pair), (*kinds.tolist(), *levels.tolist())
         if key not in self.values or self.values[key][0] != believed:
             held = CENTRES[aim.hold]
@@ -468,13 +468,13 @@ class TablePlayer:
 
 
 KIND = "gumption/probsol-graph/1"
-TRIES = 32  # of each table
+TRIES = 32  # tries on each table
 FACTS = "curves.nq"  # in the folder of knowledge
 
 
 def live(config: ProbSolConfig, folder: Path) -> int:
-    """Make the tries of a config on training tasks, a table for each `TRIES` of them; the transitions are kept in
-    FOLDER/memory. Returns how many tries were made."""
+    """Make the tries of a config on training tasks, `TRIES` on each table; store the transitions in FOLDER/memory.
+    Return the number of tries."""
     tasks, rng = config.tasks("train"), np.random.default_rng(config.seed)
     tables = -(-config.tries // TRIES)
     order = np.resize(rng.permutation(len(tasks)), tables)
@@ -492,21 +492,21 @@ def live(config: ProbSolConfig, folder: Path) -> int:
 
 
 def curves_of_run(folder: Path) -> tuple[Curves, list[str]]:
-    """The curves that the memory of a run shows, and the names of things.
+    """Fit the curves to the memory of a run; return them and the names of things.
 
-    :raises InputError: a memory without a try that changed anything.
+    :raises InputError: no try in the memory changed anything.
     """
     made, names = tries(Memory.load(folder / FOLDER))
     return Curves.fit(made), names
 
 
 class Living(Learner):
-    """A life of tries on training tasks. One that was stopped is begun anew: it takes seconds."""
+    """Learner that makes tries on training tasks. A stopped run starts again from the beginning: it takes seconds."""
 
     kind = KIND
 
     def __init__(self, config: ProbSolConfig, folder: Path) -> None:
-        """:param folder: of the run, where its memory is kept."""
+        """:param folder: the run's folder, which holds its memory."""
         self.config, self.folder, self.made = config, folder, 0
         self.total = self.measured_every = self.kept_every = config.tries
         self.tasks = {part: list(config.tasks(part)) for part in ("train", "validation")}
@@ -525,7 +525,7 @@ class Living(Learner):
         graph.save(self.folder / KNOWLEDGE / FACTS)
 
     def measure(self) -> dict[str, float]:
-        """The share of tasks solved in one trial, and the share of the variance that each curve explains."""
+        """Return the share of tasks solved in one trial, and the share of the variance that each curve explains."""
         curves, line = curves_of_run(self.folder)[0], {}
         for part, tasks in self.tasks.items():
             played = spread(tasks, self.config.eval_tasks)
@@ -550,9 +550,9 @@ class Living(Learner):
 
 @dataclass(frozen=True)
 class GraphRun:
-    """A run of the agent "graph"; fields as of `training.ProbSolRun`.
+    """A run of the agent "graph"; fields as in `training.ProbSolRun`.
 
-    :ivar curves: that its memory shows.
+    :ivar curves: fitted to its memory.
     """
 
     config: ProbSolConfig
@@ -562,7 +562,7 @@ class GraphRun:
     curves: Curves = field(repr=False)
 
     def player(self, seed: int = 0, *, known: Known = "lived") -> GraphPlayer:
-        """:param seed: of no effect: the agent draws nothing."""
+        """:param seed: has no effect, because the agent draws nothing."""
         return GraphPlayer(self.curves, known)
 
     def players(self, seed: int = 0) -> dict[str, GraphPlayer]:
@@ -570,7 +570,7 @@ class GraphRun:
 
 
 def train_graph(config: ProbSolConfig, folder: RunFolder | None, *, progress: bool = True) -> GraphRun:
-    """Let the agent live; :param folder: of the run, from `opened`; None keeps nothing."""
+    """Run the agent's tries; :param folder: of the run, from `opened`; None stores nothing."""
     with TemporaryDirectory() as place:
         where = Path(place) if folder is None else folder.path
         _, curve, final = run_learner(folder, lambda: Living(config, where), title="living", progress=progress)
@@ -578,6 +578,6 @@ def train_graph(config: ProbSolConfig, folder: RunFolder | None, *, progress: bo
 
 
 def load_graph(config: ProbSolConfig, folder: RunFolder) -> GraphRun:
-    """A run as it ended. :raises InputError: one without a memory."""
+    """Load a run. :raises InputError: the run has no memory."""
     final = read_final(folder.path) if folder.complete else {}
     return GraphRun(config, final, read_metrics(folder.path), folder.path, curves_of_run(folder.path)[0])

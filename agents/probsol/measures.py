@@ -3,14 +3,14 @@
 Upsilon is the solution rate of a task, Omega its constraint satisfaction rate, s_last the last state of a trial, g the
 goal, c the constraint and c* its value in the episode.
 
-* solution rate, eq. 1:                  Upsilon = 1 - d(s_last, g), which the environment gives
-* constraint satisfaction rate, eq. 2:   Omega = 1 - d(c*, c), the mean of d where there are several constraints
-* chances for trials and the like:       d = |c* - c| / (max c - min c) where c* breaks c, else 0; at most 1 (eq. 12)
+* solution rate, eq. 1:                  Upsilon = 1 - d(s_last, g), which the environment computes
+* constraint satisfaction rate, eq. 2:   Omega = 1 - d(c*, c), the mean of d if there are several constraints
+* limits of trials and the like:         d = |c* - c| / (max c - min c) if c* breaks c, else 0; at most 1 (eq. 12)
 * world understanding (A.2):             d = |c* - c| of accuracies, or 1 - cos(c*, c) of displacements
 * Pareto front, eq. 4 and 5:             `pareto_front` of gumption.agents.statistics
 * PHYRE's AUCCESS:                       sum w_k s_k / sum w_k, w_k = ln(k + 1) - ln k, k = 1..10
 
-goals.py has equation 7 and strategies.
+goals.py defines equation 7 and strategies.
 """
 
 import numpy as np
@@ -21,13 +21,13 @@ from gumption.data.settings import Count, checked, shown, whole_numbers
 
 
 def constraint_distances(values: ArrayLike, limits: ArrayLike) -> np.ndarray:
-    """Equation 12 for each episode and constraint: 0 within the limit, else the excess over the difference between the
-    largest and the smallest limit of that constraint among the episodes, at most 1. Where all episodes have the same
-    limit, the distance of a broken one is 1.
+    """Compute equation 12 for each episode and constraint: 0 within the limit, else the excess divided by the
+    difference of the largest and the smallest limit of that constraint among the episodes, at most 1. If all episodes
+    have the same limit, the distance of a broken limit is 1.
 
-    :param values: (n, C) c*. :param limits: (n, C) c; inf for none.
-    :returns: (n, C), NaN where there is no limit.
-    :raises InputError: arrays of different shapes, or a number that is NaN.
+    :param values: (n, C) c*. :param limits: (n, C) c; inf for no limit.
+    :returns: (n, C), NaN if there is no limit.
+    :raises InputError: arrays of different shapes, or NaN.
     """
     value, limit = np.asarray(values, dtype=float), np.asarray(limits, dtype=float)
     if value.shape != limit.shape or value.ndim != 2 or np.isnan(value).any() or np.isnan(limit).any():
@@ -42,11 +42,11 @@ def constraint_distances(values: ArrayLike, limits: ArrayLike) -> np.ndarray:
 
 
 def constraint_satisfaction_rate(distances: ArrayLike) -> np.ndarray:
-    """Equation 2 for each episode: 1 - d, with d the mean over its constraints; 1 without constraints.
+    """Compute equation 2 for each episode: 1 - d, with d the mean over its constraints; 1 without constraints.
 
     :param distances: (n, C) of `constraint_distances` and of world understanding, NaN for a constraint that an episode
         does not have. Distances above 1, of opposite displacements, count as 1.
-    :raises InputError: a distance below 0, or no such array.
+    :raises InputError: a distance below 0, or an array of another shape.
     """
     found = np.asarray(distances, dtype=float)
     if found.ndim != 2 or (found < 0).any():
@@ -57,13 +57,13 @@ def constraint_satisfaction_rate(distances: ArrayLike) -> np.ndarray:
 
 
 def accuracy_distance(told: ArrayLike, wanted: ArrayLike = 1.0) -> np.ndarray:
-    """World understanding as discrimination (A.2): |c* - c| of shares of right answers, (n,) from 0 to 1."""
+    """Compute world understanding as discrimination (A.2): |c* - c| of shares of right answers, (n,) from 0 to 1."""
     return np.abs(_shares("told", told) - _shares("wanted", wanted))
 
 
 def displacement_distance(told: ArrayLike, true: ArrayLike) -> float:
-    """World understanding as generation (A.2): 1 - cos between the stated and the true displacements of all discs after
-    a placement, from 0 to 2. It is 0 where neither moves anything, and 1 where only one does.
+    """Compute world understanding as generation (A.2): 1 - cos between the stated and the true displacements of all
+    discs after a placement, from 0 to 2. It is 0 if both are zero, and 1 if exactly one of them is zero.
 
     :param told, true: (M, 2) px.
     :raises InputError: arrays of different shapes, or numbers that are not finite.
@@ -79,10 +79,10 @@ def displacement_distance(told: ArrayLike, true: ArrayLike) -> float:
 
 @checked
 def auccess(solved_in: ArrayLike, trials: Count = 10) -> float:
-    """PHYRE's AUCCESS: sum w_k s_k / sum w_k over k = 1 to `trials`, w_k = ln(k + 1) - ln k, and s_k the share of tasks
-    solved within k trials; 1 if the first trial solves each task.
+    """Compute PHYRE's AUCCESS: sum w_k s_k / sum w_k over k = 1 to `trials`, w_k = ln(k + 1) - ln k, and s_k the share
+    of tasks solved within k trials; 1 if the first trial solves each task.
 
-    :param solved_in: (n,) the trial that solved each task, from 1; 0 where none did.
+    :param solved_in: (n,) the trial that solved each task, from 1; 0 if no trial did.
     :raises InputError: no task, or a number below 0.
     """
     found = whole_numbers("solved_in", solved_in, None)
@@ -95,8 +95,8 @@ def auccess(solved_in: ArrayLike, trials: Count = 10) -> float:
 
 
 def efficiency(solution: ArrayLike, used: ArrayLike, solved: ArrayLike) -> float:
-    """Actions of the recorded solution over actions used, the mean over episodes; 0 for an unsolved one, above 1 with
-    fewer actions than the record.
+    """Return the mean over episodes of actions in the recorded solution / actions used; 0 for an unsolved episode,
+    above 1 for fewer actions than in the record.
 
     :param solution, used: (n,) numbers of actions, at least 1. :param solved: (n,) bool.
     :raises InputError: arrays of different lengths, or numbers below 1.
@@ -110,14 +110,14 @@ def efficiency(solution: ArrayLike, used: ArrayLike, solved: ArrayLike) -> float
 
 
 def preference_order(vectors: ArrayLike, policy: int) -> list[list[int]]:
-    """The preference order lambda of a policy: its objectives, sorted by its loss, smallest first.
+    """Return the preference order lambda of a policy: the objectives, sorted by its loss, smallest first.
 
-    The loss in an objective is the largest value that any policy reaches, minus its own. Objectives of equal loss are
-    in one group: the order is partial.
+    The loss in an objective is the largest value among all policies minus the policy's value. Objectives of equal loss
+    form a group: the order is partial.
 
-    :param vectors: (n, d) objectives of policies, better the larger. :param policy: which of the n.
-    :returns: numbers of objectives, 0 to d - 1, in groups.
-    :raises InputError: no such array, a number that is not finite, or no such policy.
+    :param vectors: (n, d) objectives of policies, larger is better. :param policy: index of the policy, 0 to n - 1.
+    :returns: indices of objectives, 0 to d - 1, in groups.
+    :raises InputError: an array of another shape, a number that is not finite, or no such policy.
     """
     found = _vectors(vectors)
     if not 0 <= policy < len(found):

@@ -1,4 +1,4 @@
-"""The network of MaskablePPO on ProbSol: one small network for every disc and every point, so that ids mean nothing."""
+"""The network of MaskablePPO on ProbSol. All discs share a network, and all points do, so that ids have no meaning."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -21,19 +21,19 @@ DISC, TABLE, POINT = 64, 128, 32
 PLACED, X, Y, GOLDEN, NUMBERS = 3, 4, 5, 7, 11
 #: Widths of the bells around placed discs, as shares of the table's side.
 REACHES = (0.06, 0.2)
-#: Of a point: map (5), x, y, placed discs near it (the observation has no place of a held one), and the ways to the
-#: goal disc and to the target, with their lengths.
+#: Of a point: map (5), x, y, placed discs near it (the observation has no place of a held disc), and the vectors from
+#: the goal disc and from the target, with their lengths.
 POINT_FEATURES = 5 + 2 + len(REACHES) + 6
-#: Of a disc: the map (5) at its place, and the way to the middle of the targets.
+#: Of a disc: the map (5) at its place, and the vector from the middle of the targets.
 PLACE_FEATURES = 5 + 2
 
 
 class TableNetwork(BaseFeaturesExtractor):
-    """Observations -> (B, 128 + M + 361): a summary of the table, a logit for each disc and one for each point.
+    """Map observations to (B, 128 + M + 361): a summary of the table, a logit for each disc, a logit for each point.
 
-    Discs (B, n, M, 11) are those of the n latest observations, the map is (B, 5, 19, 19). All discs share the same
-    layers and attention over the others; all points share the same layers, too. `KGPolicy` mixes the scores (B, M, K)
-    of a graph into the logits of the discs.
+    Discs (B, n, M, 11) come from the n latest observations; the map is (B, 5, 19, 19). All discs share the same layers
+    and attend to each other; all points share the same layers as well. `KGPolicy` mixes the scores (B, M, K) of a graph
+    into the logits of the discs.
     """
 
     side: torch.Tensor  # (19,) places of columns and rows, as shares of the table's side
@@ -42,7 +42,7 @@ class TableNetwork(BaseFeaturesExtractor):
     def __init__(self, observation_space: spaces.Dict, relations: Sequence[str] = (), *, kg_only: bool = False) -> None:
         """
         :param relations: names of the K scores.
-        :param kg_only: the sum of the scores chooses discs.
+        :param kg_only: choose discs by the sum of the scores.
         """
         stack, self.discs, _ = observation_space["discs"].shape  # pyright: ignore[reportGeneralTypeIssues, reportOptionalIterable]
         super().__init__(observation_space, TABLE + self.discs + COARSE * COARSE)
@@ -81,8 +81,8 @@ class TableNetwork(BaseFeaturesExtractor):
 
     @torch.no_grad()
     def _under(self, discs: torch.Tensor, grid: torch.Tensor) -> torch.Tensor:
-        """(B, M, 7): the map at the place of each disc (5), and the way to it from the targets' middle; 0 for discs
-        that are not placed. Without these a learner hardly learns when to CHECK."""
+        """Return (B, M, 7): the map at the place of each disc (5), and the vector to it from the targets' middle; 0 for
+        discs that are not placed. Without these features a learner hardly learns when to CHECK."""
         placed = discs[:, :, PLACED, None]
         column, row = ((discs[:, :, each] * 20 - 0.25).long().clamp(0, COARSE - 1) for each in (X, Y))
         at = (row * COARSE + column)[:, None].expand(-1, grid.shape[1], -1)
@@ -94,10 +94,10 @@ class TableNetwork(BaseFeaturesExtractor):
 
     @torch.no_grad()
     def _around(self, discs: torch.Tensor, grid: torch.Tensor) -> torch.Tensor:
-        """(B, 361, 15): the features of each point, from the observation alone."""
+        """Return (B, 361, 15): the features of each point, from the observation alone."""
         batch, many = len(discs), len(self.points)
         parts = [grid.flatten(2).transpose(1, 2), self.points.expand(batch, many, 2)]
-        for reach in REACHES:  # a bell over x times one over y: (B, M, 19) each
+        for reach in REACHES:  # a bell over x times a bell over y: (B, M, 19) each
             along, across = ((-((self.side - discs[:, :, each, None]) / reach).square()).exp() for each in (X, Y))
             parts.append(torch.bmm((across * discs[:, :, PLACED, None]).transpose(1, 2), along).reshape(batch, -1, 1))
         golden = discs[:, :, GOLDEN] * discs[:, :, PLACED]
@@ -111,9 +111,9 @@ class TableNetwork(BaseFeaturesExtractor):
 
 
 class Which(nn.Module):
-    """Features of each disc (B, M, 64) and of the table (B, 128) -> a logit for each disc.
+    """Map features of each disc (B, M, 64) and of the table (B, 128) to a logit for each disc.
 
-    :ivar size: of the summary for `KGPolicy`, the features of the table.
+    :ivar size: width of the summary for `KGPolicy`, which is the features of the table.
     """
 
     size = TABLE
@@ -123,18 +123,18 @@ class Which(nn.Module):
         self.hidden, self.logit = nn.Linear(DISC + TABLE, DISC), nn.Linear(DISC, 1)
 
     def forward(self, rows: torch.Tensor, table: torch.Tensor, scores: torch.Tensor | None) -> Readout:
-        """The Readout of an agent without knowledge, whatever the scores."""
+        """Return the Readout of an agent without knowledge; the scores are ignored."""
         return self.read(rows, table)[0]
 
     def read(self, rows: torch.Tensor, table: torch.Tensor) -> tuple[Readout, torch.Tensor]:
-        """The logits (B, M), without a value, and the features of the table."""
+        """Return the logits (B, M), with value 0, and the features of the table."""
         seen = torch.cat([rows, table[:, None].expand(-1, rows.shape[1], -1)], dim=2)
         logits = self.logit(self.hidden(seen).relu())[..., 0]
         return Readout(logits, table.new_zeros(len(table)), logits), table
 
 
 class Parts(nn.Module):
-    """Features (B, 128 + M + 361) -> logits of the three parts of an action (B, 7 + M + 361)."""
+    """Map features (B, 128 + M + 361) to logits of the three parts of an action (B, 7 + M + 361)."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -146,7 +146,7 @@ class Parts(nn.Module):
 
 
 class Value(nn.Module):
-    """Features -> (B, 1)."""
+    """Map features to values (B, 1)."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -157,7 +157,7 @@ class Value(nn.Module):
 
 
 class TablePolicy(MaskableMultiInputActorCriticPolicy):
-    """The policy of MaskablePPO over `TableNetwork`, which gives the logits of discs and points itself."""
+    """The policy of MaskablePPO with `TableNetwork`, which computes the logits of discs and points itself."""
 
     def __init__(self, *arguments: Any, **settings: Any) -> None:
         super().__init__(*arguments, **settings, features_extractor_class=TableNetwork, net_arch=[], ortho_init=False)

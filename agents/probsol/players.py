@@ -1,8 +1,8 @@
-"""Players of ProbSol that learn nothing: a learner has to beat them, and certification plays them.
+"""Players of ProbSol that do not learn: baselines for learners, also used by certification.
 
 A player has `begin(batch)`, called when all tables of a batch begin, and `act(batch) -> (B,) actions` of the form
-"paper". Random, do-nothing and naive players use only what a player sees. Scripted players follow strategies that
-people wrote; result tables say so.
+"paper". Random, do-nothing and naive players use only visible state. Scripted players follow strategies written by
+people; result tables label them as such.
 """
 
 from collections.abc import Callable, Generator, Iterator, Sequence
@@ -23,25 +23,25 @@ from .solvers import Solution, solve
 # ---- the scripted player of discovery
 
 
-#: Yields the actions of one table, as numbers or by name, and goes on once the action is done.
+#: Yields the actions of a table, as numbers or by name, and resumes after the action.
 Script = Generator[int | tuple[object, ...], None, None]
 #: The same, with groups of discs as its result.
 Grouping = Generator[int | tuple[object, ...], None, list[list[int]]]
-#: Columns of the grid for the probed disc and for the held one: near, and far; their row.
+#: Columns of the grid for the probed disc and for the held disc: near, and far; their row.
 NEAR, FAR, ROW = (18, 15), (15, 1), 19
 NEAR_PX = NEAR[0] * CELL + CELL / 2
-#: Actions that a trial keeps for a probe and for the answer.
+#: Number of actions of a trial that are reserved for a probe and for the answer.
 KEPT = 32
 Look = tuple[float, ...]
 
 
 class PairTests:
-    """Probes the discs of one table that is otherwise empty, and leaves the answer on it.
+    """Probe the discs of a table that is otherwise empty, and leave the answer on it.
 
-    A probe puts a disc down and holds another one beside it: the place where the first one comes to rest, and the time,
-    are a look. Discs that are alike give the same look to the last bit, since the physics is deterministic. Other discs
-    may do so, too, if they run into the edge or into the held disc. So discs of one look get another probe: from
-    farther off, beside a disc that repels them, or turned half round.
+    A probe puts a disc down and holds another disc near it. The first disc's place of rest and the time until rest are
+    a look. Equal discs give the same look to the last bit, since the physics is deterministic. Different discs may give
+    the same look if they run into the edge or into the held disc. Therefore discs of equal look get another probe: from
+    a larger distance, near a disc that repels them, or after half a turn.
     """
 
     def __init__(self, batch: ProbSolVectorEnv, i: int) -> None:
@@ -50,13 +50,13 @@ class PairTests:
         self.last = batch.labels.num_actions
         self.looks: dict[tuple[int, int, bool, int], Look | None] = {}
         self._turned: set[int] = set()  # discs that are turned to the direction of the row, `_base`
-        # Where the ends of the row lie in the dark, the probes are made along the column.
+        # If a part of the row is not accessible, the probes are made along the column.
         row = [ROW * GRID + column for column in range(1, GRID - 1)]
         self._down = not self.tables.data.allowed[self.tables.rows[i]][row].all()
         self._base = 6 if self._down else 0
 
     def script(self) -> Script:
-        """The actions, up to CHECK."""
+        """Yield the actions, up to CHECK."""
         first, *others = self.mine
         groups: list[list[int]] = []
         for same in (yield from self._groups(others, first)):
@@ -73,10 +73,10 @@ class PairTests:
         yield ("check",)
 
     def _refine(self, same: Sequence[int], by: int, others: Sequence[int]) -> Grouping:
-        """Probe discs of one look beside `by` in other ways."""
+        """Probe discs that have the same look near `by` in other ways."""
         found = [list(same)]
         look = self.looks.get((same[0], by, False, 0))
-        if len(same) > 1 and look is not None and look[0] < NEAR_PX:  # pulled: another one may repel them
+        if len(same) > 1 and look is not None and look[0] < NEAR_PX:  # pulled: another disc may repel them
             pulled = [disc for disc in others if self._pulled(disc, by)]
             found = yield from self._split(found, pulled, False, 0)
             if any(len(group) > 1 and self._pulled(group[0], group[1]) for group in found):
@@ -86,8 +86,8 @@ class PairTests:
         return found
 
     def _split(self, groups: Sequence[list[int]], by: Sequence[int], far: bool, turned: int) -> Grouping:
-        """The groups after a probe of each disc in a group of several: beside the first of `by` that does not pull
-        them, or beside one another."""
+        """Split groups of several discs by another probe of each disc: near the first of `by` that does not pull them,
+        or near each other."""
         found: list[list[int]] = []
         for group in groups:
             if len(group) == 1:
@@ -114,7 +114,7 @@ class PairTests:
         return found
 
     def _place_first(self, first: int, others: Sequence[int], groups: list[list[int]]) -> Script:
-        """Put the disc beside which the others were probed into a group, or into one of its own."""
+        """Add the disc near which the others were probed to a group, or make a new group for it."""
         several = [group for group in groups if len(group) > 1]
         for group in several[:1] or list(groups):
             by = next(disc for disc in (*group[1:], *others) if disc != group[0])
@@ -127,7 +127,7 @@ class PairTests:
         groups.append([first])
 
     def _groups(self, discs: Sequence[int], by: int) -> Grouping:
-        """The discs in groups of one look beside `by`."""
+        """Group the discs by their look near `by`."""
         seen: dict[Look | None, list[int]] = {}
         for disc in discs:
             yield from self._probe(disc, by, False, 0)
@@ -139,7 +139,7 @@ class PairTests:
         return look is not None and look[0] < NEAR_PX
 
     def _probe(self, disc: int, by: int, far: bool, turned: int) -> Script:
-        """Put a disc down, turned by so many eighths, and hold another one beside it; both go back to their cells."""
+        """Put a disc down, turned by `turned` eighths, hold `by` near it, and store both in their cells again."""
         key = disc, by, far, turned
         if key in self.looks or disc == by:
             self.looks.setdefault(key, None)
@@ -150,7 +150,7 @@ class PairTests:
             if self.tables.trials[self.i] >= limit:
                 self.looks[key] = None
                 return
-            yield ("check",)  # the next trial has actions of its own
+            yield ("check",)  # the next trial has a new budget of actions
             self._turned.clear()
         put, held = FAR if far else NEAR
         if by not in self._turned:
@@ -171,7 +171,7 @@ class PairTests:
         yield self._cell(disc)
 
     def _held_turned(self, disc: int, column: int, eighths: int) -> Script:
-        """Grab a stored disc, and hold it turned by so many eighths."""
+        """Grab a stored disc, and hold it turned by `eighths`."""
         yield disc
         yield self._hold(column)
         turns = (self._base + eighths - int(self.tables.theta[self.i, disc])) % 8
@@ -191,27 +191,27 @@ class PairTests:
 # ---- Players
 
 
-#: A seed for a batch, or one for each of its tables.
+#: A seed for a batch, or a seed for each of its tables.
 Seeds = int | Sequence[int]
 
 
 class Player(Protocol):
-    """Plays the tables of a batch."""
+    """A player of the tables of a batch."""
 
     def begin(self, batch: ProbSolVectorEnv) -> None:
-        """All tables begin."""
+        """Prepare for new episodes on all tables."""
         ...
 
     def act(self, batch: ProbSolVectorEnv) -> np.ndarray:
-        """(B,) int64: an action for each table, also for those whose episode is over."""
+        """Return (B,) int64: an action for each table, including tables whose episode is over."""
         ...
 
 
 def play(batch: ProbSolVectorEnv, player: Player) -> np.ndarray:
-    """Play one episode on each table, begun by a reset.
+    """Play an episode on each table of a batch that was just reset.
 
-    :returns: (B,) bool: which end with success.
-    :raises InputError: a task without a limit of trials, which could be tried for ever.
+    :returns: (B,) bool: the episode ended with success.
+    :raises InputError: a task without a limit of trials, whose episode might not end.
     """
     for i in range(batch.num_envs):
         if "trial_number" not in batch.task(i).constraints:
@@ -223,8 +223,8 @@ def play(batch: ProbSolVectorEnv, player: Player) -> np.ndarray:
 
 
 def steps(batch: ProbSolVectorEnv, player: Player) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Play one episode on each table, begun by a reset; yields after each step (B,) bool: the tables that made it, and
-    the tables whose episode ended with it."""
+    """Play an episode on each table of a batch that was just reset; yield after each step (B,) bool: the tables that
+    made the step, and the tables whose episode ended with it."""
     player.begin(batch)
     for _, playing in evaluation.steps(lambda batch, first: player.act(batch), batch):
         _, terminated, truncated = batch.results()
@@ -232,7 +232,7 @@ def steps(batch: ProbSolVectorEnv, player: Player) -> Iterator[tuple[np.ndarray,
 
 
 class Random:
-    """Draws among the open actions, all equally likely."""
+    """Player that draws uniformly among the open actions."""
 
     def __init__(self, seeds: Seeds) -> None:
         self.seeds = seeds
@@ -252,13 +252,13 @@ class Random:
 
 
 def _streams(seeds: Seeds, batch: int, purpose: int) -> list[np.random.Generator]:
-    """A generator for each table, so that no table's draws depend on the others."""
+    """Return a generator for each table, so that no table's draws depend on the others."""
     each = [[seeds, i] for i in range(batch)] if isinstance(seeds, int) else [[seed, 0] for seed in seeds]
     return [np.random.default_rng([*seed, purpose]) for seed in each]
 
 
 class DoNothing:
-    """CHECK at once."""
+    """Player that checks immediately."""
 
     def begin(self, batch: ProbSolVectorEnv) -> None:
         pass
@@ -268,7 +268,7 @@ class DoNothing:
 
 
 class Scripts:
-    """Plays a script on each table, which `write(batch, i)` makes, and NONE after its end."""
+    """Player that runs the script from `write(batch, i)` on each table, and NONE after its end."""
 
     def __init__(self, write: Callable[[ProbSolVectorEnv, int], Script]) -> None:
         self.write = write
@@ -289,7 +289,7 @@ class Scripts:
 
 class Naive(Scripts):
     """The naive policy of each family. Tool use: any disc to the open point nearest to a goal disc or target. Crafting:
-    discs straight into the blocks. Discovery: as many discs as the answer has, at random. Then CHECK."""
+    discs directly into the blocks. Discovery: random discs, as many as in the answer. Then CHECK."""
 
     def __init__(self, seeds: Seeds) -> None:
         super().__init__(self._script)
@@ -300,7 +300,7 @@ class Naive(Scripts):
         super().begin(batch)
 
     def _script(self, batch: ProbSolVectorEnv, i: int) -> Script:
-        while True:  # each trial alike
+        while True:  # every trial is played the same way
             yield from self._trial(batch, i)
 
     def _trial(self, batch: ProbSolVectorEnv, i: int) -> Script:
@@ -329,14 +329,14 @@ class Naive(Scripts):
 
 
 def _set(batch: ProbSolVectorEnv, i: int, disc: int, point: np.ndarray) -> Script:
-    """Put a disc, from the side bar or the table, at the open point nearest to a place."""
+    """Yield the actions that put a disc at the open point nearest to a place."""
     yield "grab", batch.task(i).ids[disc]
     if (number := nearest_open(batch, i, point)) is not None:
         yield number
 
 
 def nearest_open(batch: ProbSolVectorEnv, i: int, place: np.ndarray) -> int | None:
-    """The action that places the disc in hand at the open point nearest to a place, (2,) px; None if none is open."""
+    """Return the action that places the disc in hand at the open point nearest to `place`, (2,) px; None if closed."""
     open_points = _open_points(batch, i)
     if not open_points.any():
         return None
@@ -345,13 +345,13 @@ def nearest_open(batch: ProbSolVectorEnv, i: int, place: np.ndarray) -> int | No
 
 
 def _open_points(batch: ProbSolVectorEnv, i: int) -> np.ndarray:
-    """(1600,) bool: the points that are open to the disc in hand."""
+    """Return (1600,) bool: the point is open to the disc in hand."""
     first = batch.labels.first_point
     return batch.tables.mask()[i, first : first + POINTS]
 
 
 def _serving(batch: ProbSolVectorEnv, i: int) -> tuple[set[int], list[int]]:
-    """The blocks of a crafting task that hold a disc, and the discs that lie in no block."""
+    """Return the blocks of a crafting task that hold a disc, and the discs that lie in no block."""
     tables, task = batch.tables, batch.task(i)
     served: set[int] = set()
     idle = []
@@ -368,9 +368,9 @@ def _serving(batch: ProbSolVectorEnv, i: int) -> tuple[set[int], list[int]]:
 
 
 class Solved(Scripts):
-    """Does the actions of a solution, but answers no quiz.
+    """Player that carries out the actions of a solution, without answers to a quiz.
 
-    :ivar solutions: task -> its solution, by default the recorded one.
+    :ivar solutions: task -> its solution, by default the recorded solution.
     """
 
     def __init__(self, solutions: Callable[[Task], Solution] = lambda task: task.solution) -> None:
@@ -382,8 +382,8 @@ class Solved(Scripts):
 
 
 class Scripted(Solved):
-    """The scripted solver of each family. People wrote it: in tool use and crafting it searches with the simulator and
-    looks hidden properties up; in discovery it finds the answer by probing, from what a player sees."""
+    """The scripted solver of each family, written by people. In tool use and crafting it searches with the simulator
+    and reads hidden properties; in discovery it determines the answer by probes, from visible state."""
 
     def __init__(self) -> None:
         super().__init__(self._solve)

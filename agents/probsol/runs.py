@@ -1,4 +1,4 @@
-"""Trained agents of ProbSol, watched and evaluated."""
+"""Watch and evaluate trained agents of ProbSol."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def _load(run: str | Path, **places: Any) -> Any:
 
 
 class LivedPlayer(Player):
-    """Plays a run, and lists what to do next and, of each pair of discs, what its best try is worth."""
+    """Play a run, and list the next action and the value of the best try of each pair of discs."""
 
     def __init__(self, run: Any, env: ProbSolVectorEnv) -> None:
         """:param run: a `ProbSolRun` or a `GraphRun`."""
@@ -71,13 +71,13 @@ class LivedPlayer(Player):
         return action, tuple(choices)
 
     def outcome(self, infos: dict[str, Any]) -> tuple[str, bool]:
-        """The solution rate, or the end of the episode; whether it is solved."""
+        """Return the solution rate or the end of the episode as text, and whether the task is solved."""
         now = self.env.describe(0)
         return TextFace(rate=True).told(now), bool(now["success"])
 
 
 class LearnedPlayer(LivedPlayer):
-    """Plays actions that a run draws, and lists the probabilities of what to do, with which disc, and where."""
+    """Play actions drawn from a run's policy, and list the probabilities of the verbs, discs and points."""
 
     def decide(self) -> tuple[np.ndarray, tuple[Choice, ...]]:
         action = self._player.act(self.env)

@@ -1,8 +1,8 @@
-"""Solutions by search in the simulator, which people wrote; it looks hidden properties up.
+"""Solve tasks by a search with the simulator, written by people, which reads hidden properties.
 
-Fishing and Curling: the closed form of a pair on the table says where a disc would end, and one batch simulates the
-candidates that end in a target; further rounds go on from the most promising tables. Crafting: a round puts one disc
-near a block that holds none. Discovery: the answer is looked up.
+Fishing and Curling: a closed form for a pair on the table predicts where a disc would end, and a batch simulates the
+candidates that end in a target; further rounds continue from the most promising tables. Crafting: a round puts a disc
+near a block that holds none. Discovery: the answer is read from the task.
 """
 
 from collections.abc import Sequence
@@ -18,20 +18,20 @@ from gumption.envs.probsol.magnets import COUPLING, RADIUS, TABLE
 from gumption.envs.probsol.tasks import CRAFTING, DISCOVERY, GRID, Task
 
 Solution = tuple[tuple[Any, ...], ...]
-#: Candidates of a round, tables that the next round goes on from, rounds, and solutions tested in all variants.
+#: Candidates of a round, tables kept for the next round, rounds, and solutions tested in all variants.
 CANDIDATES, BEST, ROUNDS, TESTED = 240, 8, 3, 12
-#: Rounds of crafting beyond one for each block.
+#: Rounds of crafting in addition to the number of blocks.
 MORE = 4
-#: Random placements, of which the closed form keeps those that end in a target.
+#: Number of random placements; the closed form selects the placements that end in a target.
 DRAWN = 30_000
 
 
 def solve(task: Task) -> Solution:
-    """A solution of a task, ending in CHECK; () if the search finds none. A recorded one that solves comes first, then
-    one that holds in all variants of the physics. The same task gives the same solution."""
+    """Return a solution of a task, ending in CHECK; () if the search fails. Prefer a recorded solution that solves the
+    task, then a solution that holds in all variants of the physics. The same task gives the same solution."""
     if task.solution and solves(task, task.solution):
         return task.solution
-    if task.family in DISCOVERY:  # the answer's discs, far from one another; the others are stored already
+    if task.family in DISCOVERY:  # place the answer's discs far from each other; the others are already stored
         spots = [(column, row) for row in (4, 35, 20) for column in (4, 35, 20)]
         allowed = Tables([task], 1, task.max_obj_num, task.max_grid_num).data.allowed[0]
         spots = [(column, row) for column, row in spots if allowed[row * GRID + column]]
@@ -43,7 +43,7 @@ def solve(task: Task) -> Solution:
 
 
 class _Search:
-    """Beam search of a tool-use or crafting task: candidates of each round are simulated in one batch."""
+    """Beam search for a tool-use or crafting task: the candidates of each round are simulated in one batch."""
 
     def __init__(self, task: Task, rng: np.random.Generator) -> None:
         self.task, self.rng = task, rng
@@ -60,10 +60,10 @@ class _Search:
         self.range = COUPLING / max(task.friction, 1e-9)
 
     def run(self) -> list[Solution]:
-        """The solutions of the first round that has some; in tool use those with the deepest discs come first."""
+        """Return the solutions of the first round that has any; in tool use, with the deepest in targets first."""
         tables = self._tables(1)
         tables.begin(np.zeros(1, dtype=np.int64), np.zeros(1, dtype=np.int64), [0])
-        nodes: list[tuple[int, Solution]] = [(0, ())]  # tables by their numbers, and the actions so far
+        nodes: list[tuple[int, Solution]] = [(0, ())]  # indices of tables, and the actions so far
         for _ in range(len(self.blocks) + MORE if self.crafting else ROUNDS):
             grown = [(row, plan, actions) for row, plan in nodes
                      for actions in self._candidates(tables, row, CANDIDATES // len(nodes))]  # fmt: skip
@@ -86,7 +86,7 @@ class _Search:
         return Tables([self.task], batch, self.discs, self.task.max_grid_num)
 
     def _simulated(self, tables: Tables, rows: Sequence[int], plans: Sequence[Solution]) -> tuple[Tables, np.ndarray]:
-        """Tables that go on from the given rows, each by its plan; (B,) bool: all its actions were open."""
+        """Run a plan from each of the tables `rows`; return the new tables and (B,) bool: all actions were open."""
         batch = len(rows)
         after = self._tables(batch)
         after.take(np.arange(batch), tables, np.array(rows))
@@ -100,14 +100,14 @@ class _Search:
         return after, after.refused == refused
 
     def _depth(self, tables: Tables, rows: np.ndarray) -> np.ndarray:
-        """The depth of discs in targets: the least over targets (goal discs) of the most over discs (targets)."""
+        """Return the depth in targets: the minimum over targets (goal discs) of the maximum over discs (targets)."""
         place = tables.place[rows]
         inside = (self.halves - np.abs(place[:, :, None] - self.middles)).min(axis=3)
         inside[tables.where[rows] != PLACED] = -np.inf
         return inside[:, self.goals].max(axis=2).min(axis=1) if self.goals else inside.max(axis=1).min(axis=1)
 
     def _candidates(self, tables: Tables, row: int, most: int) -> list[Solution]:
-        """Actions worth a simulation on a table, those first that the closed form favours."""
+        """Return candidate actions for simulation on a table, with the candidates of the closed form first."""
         place, where = tables.place[row], tables.where[row]
         free = tables.mask()[row]
         allowed = tables.data.allowed[0].copy()
@@ -124,7 +124,7 @@ class _Search:
         found = self._pushes(place, there, tools, points, most)
         if not self.goals:
             found = [*self._throws(place, where, tools, points, most), *found]
-        for _ in range(max(most - len(found), most // 4)):  # some at random: the closed form knows no third disc
+        for _ in range(max(most - len(found), most // 4)):  # random, because the closed form ignores third discs
             tool, point = tools[int(self.rng.integers(len(tools)))], int(points[int(self.rng.integers(len(points)))])
             found.append(self._put(tool, point, bool(self.rng.random() < 0.5)))
         return found[: most + most // 4]
@@ -132,7 +132,7 @@ class _Search:
     def _crafts(
         self, place: np.ndarray, there: np.ndarray, tools: Sequence[int], points: np.ndarray, most: int
     ) -> list[Solution]:
-        """Put discs that serve no block, and sometimes others, near the middles of blocks without a disc."""
+        """Put discs that lie in no block, and sometimes other discs, near the middles of empty blocks."""
         serves = np.full((self.discs, len(self.blocks)), False)
         for disc in there.tolist():
             for k, block in enumerate(self.blocks):
@@ -152,7 +152,7 @@ class _Search:
     def _pushes(
         self, place: np.ndarray, there: np.ndarray, tools: Sequence[int], points: np.ndarray, most: int
     ) -> list[Solution]:
-        """Put a tool near a disc that lies on the table, so that this one ends in a target."""
+        """Put a tool near a disc on the table, so that the disc ends in a target."""
         wanted = np.array(self.goals or there.tolist(), dtype=np.int64)
         if not len(wanted):
             return []
@@ -167,7 +167,7 @@ class _Search:
     def _throws(
         self, place: np.ndarray, where: np.ndarray, tools: Sequence[int], points: np.ndarray, most: int
     ) -> list[Solution]:
-        """Put one disc down, then another one near it, so that the first ends in a target."""
+        """Put a disc down, then a tool near it, so that the first disc ends in a target."""
         if len(tools) < 2:
             return []
         thrown, tool = np.array(tools)[self.rng.integers(len(tools), size=(2, DRAWN))]
@@ -189,11 +189,11 @@ class _Search:
     def _end(
         self, start: np.ndarray, point: np.ndarray, moved: np.ndarray, tool: np.ndarray, held: np.ndarray
     ) -> np.ndarray:
-        """(n, 2): where a disc at `start` would end, alone with a tool at `point`; inf where nothing moves it.
+        """Return (n, 2): the end of a disc at `start`, alone with a tool at `point`; inf if it does not move.
 
-        Against friction k, a disc that is pushed from r0 by a held one ends where K q1 q2 / M (1 / r0 - 1 / r) =
-        k (r - r0), so at r = K q1 q2 / (M k r0). One that is pulled ends at the tool; where both are free they meet in
-        the ratio of their masses.
+        Against friction k, a disc that is pushed from r0 by a held disc ends where K q1 q2 / M (1 / r0 - 1 / r) =
+        k (r - r0), so at r = K q1 q2 / (M k r0). A pulled disc ends at the tool; if both are free, they meet in the
+        ratio of their masses.
         """
         way = start - point
         apart = np.sqrt((way * way).sum(axis=1))
@@ -208,7 +208,7 @@ class _Search:
         return np.where(still[:, None], np.inf, np.clip(end, RADIUS, TABLE - RADIUS))
 
     def _inside(self, end: np.ndarray, place: np.ndarray, there: np.ndarray) -> np.ndarray:
-        """(n,) bool: the place lies in a target, of Curling in one without a disc."""
+        """Return (n,) bool: the place lies in a target; for Curling, in a target without a disc."""
         good = np.zeros(len(end), dtype=bool)
         for middle, half in zip(self.middles, self.halves, strict=True):
             if not self.goals and (np.abs(place[there] - middle) <= half).all(axis=1).any():

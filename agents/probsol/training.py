@@ -1,8 +1,8 @@
 """MaskablePPO of sb3-contrib on ProbSol's tables: training, loading and evaluation of runs.
 
-The learner acts in the form "objects" (what to do, with which disc, where). A graph, if there is one, advises which
-disc. The loop is that of `gumption.agents.learners.sb3`; further figures are train_ and validation_solved and _rate,
-the share of tasks solved and the mean solution rate, in one trial each. Training plays no task of the test part.
+The learner acts in the form "objects" (verb, disc, point). A graph, if there is one, gives advice on the disc. The
+training loop is in `gumption.agents.learners.sb3`; further metrics are train_ and validation_solved and _rate, the
+share of tasks solved and the mean solution rate, in one trial each. Training plays no task of the test part.
 """
 
 from dataclasses import dataclass
@@ -43,8 +43,8 @@ KIND = "gumption/probsol/1"
 
 
 class Latest:
-    """The observations of the network: the n latest ones of the discs in the trial, a map at the points of the form
-    "objects", and with advice its scores (B, M, K) of putting each disc down; `space` is their space."""
+    """Build the observations of the network: the n latest observations of the discs in the trial, a map at the points
+    of the form "objects", and the advice's scores (B, M, K) for putting each disc down; `space` is their space."""
 
     def __init__(self, tables: ProbSolVectorEnv, stack: int, advice: Advice | None = None) -> None:
         seen: Any = tables.single_observation_space
@@ -64,7 +64,7 @@ class Latest:
             self.space = spaces.Dict({**self.space.spaces, "scores": spaces.Box(-np.inf, np.inf, each, np.float32)})
 
     def see(self, observation: Any, begun: np.ndarray) -> dict[str, np.ndarray]:
-        """An observation (B, ...) with the ones before. :param begun: (B,) bool: trials that begin with it."""
+        """Add an observation (B, ...) to the earlier ones. :param begun: (B,) bool: a trial begins with it."""
         self.discs[:, 1:] = self.discs[:, :-1].copy()
         self.discs[begun] = 0.0
         self.discs[:, 0] = observation["discs"]
@@ -73,8 +73,8 @@ class Latest:
         return {**observation, "discs": self.discs.copy(), "map": _coarse(observation["map"]), **self.scores}
 
     def last(self, observation: Any, i: int) -> dict[str, np.ndarray]:
-        """The last observation of the trial of table i, which `see` will not get. It has the scores of the one before:
-        only a choice of discs depends on them."""
+        """Return the last observation of the trial of table i, which `see` does not receive. It contains the scores of
+        the previous observation: only a choice of discs depends on them."""
         discs = np.concatenate([observation["discs"][None], self.discs[i, :-1]])
         scores = {name: part[i] for name, part in self.scores.items()}
         return {**observation, "discs": discs, "map": _coarse(observation["map"]), **scores}
@@ -85,11 +85,11 @@ def _coarse(grid: np.ndarray) -> np.ndarray:
 
 
 class TrainingTables(VecEnvWrapper):
-    """Tables with the observations of `Latest`, one trial an episode. The reward is 1 for a solved task, and `progress`
-    times the change of the solution rate since the start, see `start_distance`: where the goal is far, only this
-    teaches.
+    """Tables with the observations of `Latest`, one trial per episode. The reward is 1 for a solved task, plus
+    `progress` times the change of the solution rate, from its value by `start_distance`. If the goal is far, this is
+    the only learning signal.
 
-    With rewards for coming nearer than ever before, without a loss for going away, learners never came to CHECK.
+    With rewards for new minima of the distance, without a loss for larger distances, learners never learned to CHECK.
     """
 
     def __init__(self, tables: ProbSolVectorEnv, stack: int, progress: float, advice: Advice | None = None) -> None:
@@ -114,16 +114,16 @@ class TrainingTables(VecEnvWrapper):
         return self.latest.see(observation, done), reward, done, infos
 
     def _begin(self) -> np.ndarray:
-        """(B,) solution rates at the start of the present tasks."""
+        """Return (B,), the solution rates at the start of the present tasks."""
         tables: Any = self.adapter.env.unwrapped
         return self.start[tables.tables.rows]
 
 
 class Trained:
-    """The player of a learner. It draws its actions with the probabilities of the policy, so that another trial is
-    another try. A trial as long as those of its training ends with CHECK.
+    """The player of a trained policy. It samples actions from the policy, so that trials differ. A trial that reaches
+    the length of training trials ends with CHECK.
 
-    :ivar chances: (B, n) probabilities of each part of its latest action. :ivar latest: its observations.
+    :ivar chances: (B, n) probabilities of each part of the latest action. :ivar latest: its observations.
     """
 
     actions: ActionForm = "objects"
@@ -139,7 +139,7 @@ class Trained:
     ) -> None:
         """
         :param knowledge: the source of advice for the tasks to play.
-        :param without_knowledge: every score that the policy reads is 0.
+        :param without_knowledge: set every score that the policy reads to 0.
         """
         self.model, self.config, self.seed = model, config, seed
         self.knowledge, self.without = knowledge, without_knowledge
@@ -172,9 +172,9 @@ class ProbSolRun(SB3Run):
     """A run of MaskablePPO."""
 
     def players(self, seed: int = 0) -> dict[str, Trained]:
-        """Its players by name: trained, untrained and, of a run with knowledge, trained with its knowledge taken away.
+        """Return players by name: trained, untrained and, for a run with knowledge, trained without its knowledge.
 
-        :param seed: draws their actions.
+        :param seed: of their actions.
         """
         players = {"trained": self.player(seed), "untrained": self.setup.untrained().player(seed)}
         if self.setup.knowledge is not None:
@@ -182,12 +182,12 @@ class ProbSolRun(SB3Run):
         return players
 
     def player(self, seed: int = 0, *, without_knowledge: bool = False) -> Trained:
-        """The trained player alone; see `Trained`."""
+        """Return the trained player; see `Trained`."""
         return Trained(self.policy, self.config, seed, self.setup.knowledge, without_knowledge=without_knowledge)
 
 
 class ProbSolSetup(SB3Setup):
-    """The tasks, tables and figures of MaskablePPO."""
+    """The tasks, tables and metrics of MaskablePPO."""
 
     kind = KIND
     config_class = ProbSolConfig
@@ -195,7 +195,7 @@ class ProbSolSetup(SB3Setup):
 
     @cached_property
     def tasks(self) -> list[Task]:
-        """Those of the training."""
+        """Return the training tasks."""
         return list(self.config.tasks("train"))
 
     @cached_property
@@ -249,7 +249,7 @@ def _advice(knowledge: Knowledge | None, tables: ProbSolVectorEnv) -> Advice | N
 def train_probsol(
     config: ProbSolConfig, run_dir: str | Path | None = None, *, resume: bool = False, progress: bool = True
 ) -> ProbSolRun | GraphRun:
-    """Train (see `train_sb3`), or let the agent "graph" live."""
+    """Train with `train_sb3`, or run the tries of the agent "graph"."""
     if config.agent == GRAPH:
         folder = opened(run_dir, config, resume)
         if folder is not None and folder.complete:
@@ -260,7 +260,7 @@ def train_probsol(
 
 @checked
 def load_run(run_dir: str | Path, *, device: str | None = None) -> ProbSolRun | GraphRun:
-    """A run at its last checkpoint; see `load_sb3`."""
+    """Load a run at its last checkpoint; see `load_sb3`."""
     config = read_config(Path(run_dir), ProbSolConfig, device=device)
     if config.agent == GRAPH:
         return load_graph(config, RunFolder.of(run_dir, config))

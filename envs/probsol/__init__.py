@@ -1,4 +1,4 @@
-"""ProbSol Worlds: magnets on a table, six families of tasks, and what is found out by trying (Shi et al.).
+"""ProbSol Worlds (Shi et al.): six families of tasks with magnets on a table, whose properties are hidden.
 
 import gymnasium as gym
 import gumption.envs

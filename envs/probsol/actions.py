@@ -1,4 +1,4 @@
-"""Actions by name, number <-> label, and the smaller form of actions in three parts, "objects"."""
+"""Convert actions between numbers and labels, and decode the form "objects", which has three parts."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -15,13 +15,13 @@ from .tasks import GRID, VERBS, Task
 _LAST = {"put_down": PUT_DOWN, "take_up": TAKE_UP, "none": NONE, "check": CHECK}
 #: Verbs of the form "objects".
 WHAT = ("place", "hold", "store", "turn", "put_down", "none", "check")
-#: Points of the form "objects": every other column and row of the grid, the edges left out.
+#: Points of the form "objects": every second column and row of the grid, without the edges.
 COARSE = GRID // 2 - 1
 WHERE = np.array([(2 * row + 1) * GRID + 2 * column + 1 for row in range(COARSE) for column in range(COARSE)])
 
 
 class Labels:
-    """Translates actions on tables of M discs and G cells."""
+    """Convert actions on tables of M discs and G cells."""
 
     def __init__(self, discs: int, cells: int) -> None:
         self.discs, self.cells = discs, cells
@@ -29,9 +29,9 @@ class Labels:
         self.num_actions = self.first_point + 2 * POINTS + 8
 
     def action_index(self, task: Task, verb: str, *arguments: Any) -> int:
-        """The number of an action, such as ("grab", "a"), ("place", 10, 12), ("turn", -1) or ("check",).
+        """Return the number of an action, such as ("grab", "a"), ("place", 10, 12), ("turn", -1) or ("check",).
 
-        "grab" takes a stored disc, "grab_placed" one on the table, as in `label`.
+        "grab" takes a stored disc, "grab_placed" a disc on the table, as in `label`.
 
         :raises InputError: no such verb, disc, cell or point.
         """
@@ -57,14 +57,14 @@ class Labels:
         return self.num_actions + _LAST[name]
 
     def index_on(self, tables: Tables, i: int, task: Task, verb: str, *arguments: Any) -> int:
-        """As `action_index`, but "grab" takes the disc from where it is on table i, the side bar or the table."""
+        """As `action_index`, but "grab" also takes a disc that is placed on table i."""
         if verb == "grab" and arguments and arguments[0] in task.ids:
             placed = tables.where[i, task.ids.index(arguments[0])] == PLACED
             verb = "grab_placed" if placed else "grab"
         return self.action_index(task, verb, *arguments)
 
     def label(self, task: Task, action: int) -> tuple[Any, ...]:
-        """The name of an action with its arguments; "grab_placed" for a disc on the table. () for a reserved one.
+        """Return the verb and the arguments of an action; "grab_placed" for a disc on the table, () if reserved.
 
         :raises InputError: no such action.
         """
@@ -93,11 +93,11 @@ class Labels:
     # ---- the form "objects"
 
     def parts(self) -> np.ndarray:
-        """(3,) numbers of choices of the form "objects": what, which disc, where."""
+        """Return the (3,) numbers of choices of the form "objects": what, which disc, where."""
         return np.array([len(WHAT), self.discs, len(WHERE)])
 
     def part_masks(self, tables: Tables) -> np.ndarray:
-        """(B, 7 + M + 361) bool: choices of each part that are open for some choice of the others."""
+        """Return the (B, 7 + M + 361) bool mask: choices of a part that are open for some choice of the others."""
         mask, waits = tables.mask(), tables.waits
         free_hand = tables.hand == 0
         held = (tables.where == HELD).any(axis=1)
@@ -109,7 +109,7 @@ class Labels:
         return np.concatenate([what, discs, allowed], axis=1)
 
     def decoded(self, tables: Tables, i: int, action: Sequence[int]) -> list[int]:
-        """The actions, one after the other, that carry out one of the form "objects"; none where it is impossible."""
+        """Return the sequence of actions that an action of the form "objects" stands for; [] if it is impossible."""
         what, disc, where = WHAT[action[0]], int(action[1]), int(WHERE[action[2]])
         last, hand, state = self.num_actions, int(tables.hand[i]), int(tables.where[i, disc])
         if what in ("none", "check"):
@@ -135,6 +135,6 @@ class Labels:
         return [*done, self.first_point + (POINTS if what == "hold" else 0) + where]
 
     def free_cell(self, tables: Tables, i: int) -> int:
-        """The action that stores the disc in hand in the first free cell of table i."""
+        """Return the action that stores the disc in hand in the first free cell of table i."""
         taken = set(tables.cell[i].tolist())
         return 3 * self.discs + next((cell for cell in range(self.cells) if cell + 1 not in taken), 0)

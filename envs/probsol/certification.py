@@ -1,7 +1,7 @@
-"""What a certificate asks of a task and its solution; `gumption.agents.probsol.certifier` has the players for it.
+"""Conditions that a certified task and its solution meet; `gumption.agents.probsol.certifier` has the players.
 
-Scenes of many discs are chaotic, so that a solution holds on another machine only if it also solves with K 2 % smaller
-and larger and with the step halved.
+Scenes of many discs are chaotic. A solution is expected to hold on another machine only if it also solves the task with
+K 2 % smaller and larger and with half the step.
 """
 
 from collections.abc import Sequence
@@ -16,10 +16,10 @@ from .geometry import GRABBED, goal_distances
 from .magnets import COUPLING
 from .tasks import Task
 
-#: Outcomes of a seed, of which the first that applies counts: doing nothing solves it; masked random policies solve it
-#: too often; the family's naive policy does; the solver finds no solution; its solution fails in one of `VARIANTS`.
+#: Outcomes of a seed; the first that applies counts: doing nothing solves it; masked random policies solve it too
+#: often; the family's naive policy solves it; the solver finds no solution; the solution fails in one of `VARIANTS`.
 OUTCOMES = ("trivial", "chance", "naive", "unsolved", "fragile", "certified")
-#: Arguments of `Tables`: K 2 % smaller and larger, the step halved.
+#: Arguments of `Tables`: K 2 % smaller and larger, half the step.
 VARIANTS: tuple[dict[str, Any], ...] = (
     {"coupling": 0.98 * COUPLING},
     {"coupling": 1.02 * COUPLING},
@@ -30,10 +30,10 @@ Solution = Sequence[Sequence[Any]]
 
 @dataclass(frozen=True)
 class Replays:
-    """The results of solutions, each on a table of its own.
+    """The results of B solutions, each on its own table.
 
-    :ivar solved: (B,) bool: the last CHECK found the goal reached. :ivar refused: (B,) bool: some action was closed.
-    :ivar tables: at the end. :ivar moved: (B, M) px that each disc went, all actions together.
+    :ivar solved: (B,) bool: the goal was reached at a CHECK. :ivar refused: (B,) bool: some action was closed.
+    :ivar tables: at the end. :ivar moved: (B, M) px that each disc moved, summed over all actions.
     """
 
     solved: np.ndarray
@@ -43,9 +43,9 @@ class Replays:
 
 
 def replay(tasks: Sequence[Task], solutions: Sequence[Solution], **how: Any) -> Replays:
-    """Do the actions of each solution on a table of its own, but for answers to a quiz.
+    """Carry out the actions of each solution on its own table, except answers to a quiz.
 
-    :param tasks: as many as solutions. :param how: coupling, framerate, compiled; see `Tables`.
+    :param tasks: a task per solution. :param how: coupling, framerate, compiled; see `Tables`.
     :raises InputError: an action that the task cannot have.
     """
     batch = len(tasks)
@@ -75,13 +75,13 @@ def replay(tasks: Sequence[Task], solutions: Sequence[Solution], **how: Any) -> 
 
 
 def solves(task: Task, solution: Solution, **how: Any) -> bool:
-    """Whether a solution solves the task without a closed action; `how` as of `replay`."""
+    """Return whether a solution solves the task without a closed action; `how` as in `replay`."""
     played = replay([task], [solution], **how)
     return bool(played.solved[0] and not played.refused[0])
 
 
 def holding(tasks: Sequence[Task], solutions: Sequence[Solution]) -> np.ndarray:
-    """(B,) bool: which solutions also solve with K 2 % smaller and larger, and with the step halved."""
+    """Return (B,) bool: the solution also solves its task with K 2 % smaller and larger, and with half the step."""
     holds = np.ones(len(tasks), dtype=bool)
     for variant in VARIANTS if len(tasks) else ():
         played = replay(tasks, solutions, **variant)
@@ -90,7 +90,7 @@ def holding(tasks: Sequence[Task], solutions: Sequence[Solution]) -> np.ndarray:
 
 
 def start_distance(tasks: Sequence[Task]) -> np.ndarray:
-    """(B,) d at the start, without the rule that d is 1 where nothing has changed."""
+    """Return (B,) d at the start, without the rule that d is 1 if nothing has changed."""
     discs, cells = max(task.max_obj_num for task in tasks), max(task.max_grid_num for task in tasks)
     tables = Tables(tasks, len(tasks), discs, cells)
     rows, data = np.arange(len(tasks)), tables.data
@@ -105,5 +105,5 @@ def start_distance(tasks: Sequence[Task]) -> np.ndarray:
 
 
 def still(tasks: Sequence[Task]) -> np.ndarray:
-    """(B,) bool: no disc of the start moves by 0.01 px."""
+    """Return (B,) bool: at the start, no disc moves by 0.01 px or more during a NONE."""
     return replay(tasks, [[["none"]]] * len(tasks)).moved.max(axis=1) < 0.01

@@ -1,4 +1,4 @@
-"""The tables of a batch: discs, hand, time and trials, the effects of actions, and the distance of each goal.
+"""Simulate a batch of tables: discs, hand, time and trials, effects of actions, and distances to goals.
 
 Actions are numbered (M discs, G cells of the side bar, N = 3 M + G + 3208):
 
@@ -28,9 +28,9 @@ from .tasks import CELL, CONSTRAINTS, FAMILIES, GRID, DiscData, Task, goal_areas
 POINTS = GRID * GRID
 #: Centres of the grid points, (1600, 2), row by row.
 CENTRES = np.stack([np.tile(np.arange(GRID), GRID), np.repeat(np.arange(GRID), GRID)], axis=1) * CELL + CELL / 2
-#: Seconds that the world runs at most after an action, until it rests, and after NONE, which is the window of rest.
+#: Longest simulated time in seconds after an action, until all rests, and after NONE, which is the window of rest.
 LONGEST_SECONDS, NONE_SECONDS = 20.0, 0.5
-#: px/s: a disc that goes less than 0.01 px in the 30 steps of the window rests.
+#: px/s: a disc that moves less than 0.01 px in the 30 steps of the window rests.
 SLOW = 0.02
 RESERVED, PUT_DOWN, TAKE_UP, TURN_BACK, TURN, NONE, CHECK = -8, -6, -5, -4, -3, -2, -1
 DIAGONAL = TABLE * 2**0.5
@@ -38,7 +38,7 @@ LAW_NAMES = tuple(LAWS)
 
 
 def scene_of(task: Task, coupling: float = COUPLING, framerate: int = FRAMERATE) -> Scene:
-    """The task's discs and walls as a scene of the physics."""
+    """Return a scene of the physics with the task's discs and walls."""
     sim = {
         "framerate": float(framerate), "boundaries": (0.0, TABLE), "friction": 0.0, "wall_damping": 0.0,
         "max_velocity": 1e6, "min_velocity": 0.0, "rules": TURNING_RULES if task.rotation else RULES,
@@ -63,7 +63,7 @@ def scene_of(task: Task, coupling: float = COUPLING, framerate: int = FRAMERATE)
 
 
 def arm(eighths: int) -> tuple[float, float]:
-    """The way from the centre of a dipole to its + pole, in px, y downwards; theta in eighths of a turn."""
+    """Return the vector from the centre of a dipole to its + pole in px, y downwards; theta in eighths of a turn."""
     unit = ((1, 0), (1, -1), (0, -1), (-1, -1), (-1, 0), (-1, 1), (0, 1), (1, 1))[eighths]
     length = ARM if 0 in unit else ARM * 0.5**0.5
     return unit[0] * length, unit[1] * length
@@ -71,13 +71,13 @@ def arm(eighths: int) -> tuple[float, float]:
 
 @dataclass(frozen=True)
 class TaskArrays:
-    """The constants of K tasks in arrays; M discs and G cells, at most T areas with V corners.
+    """The constants of K tasks as arrays; M discs and G cells, at most T areas with V corners.
 
-    :ivar family: (K,), numbers of `geometry`. :ivar where: (K, M) states at the start; `cell` (K, M), 1 for the first
-        cell, 0 for none; `theta` (K, M) in eighths of a turn; `place` (K, M, 2).
+    :ivar family: (K,), numbers as in `geometry`. :ivar where: (K, M) states at the start; `cell` (K, M), 1 for the
+        first cell, 0 for none; `theta` (K, M) in eighths of a turn; `place` (K, M, 2) px.
     :ivar dipole, golden, concerned, answer: (K, M) bool.
     :ivar allowed: (K, 1600) bool, points outside the dark where a disc overlaps neither walls nor edges.
-    :ivar dark: (K, T, 4) left, top, right, bottom. :ivar corners, counts, areas: of targets or blocks.
+    :ivar dark: (K, T, 4) left, top, right, bottom. :ivar corners, counts, areas: polygons of targets or blocks.
     :ivar maps: (K, 5, 40, 40) uint8: dark, target, block, building, wall at the grid points.
     :ivar limits: (K, 5) constraints, inf for none.
     """
@@ -143,7 +143,7 @@ def _arrays(task: Task, discs: int) -> dict[str, np.ndarray]:
 
 
 def _covered(polygons: Sequence[Any]) -> np.ndarray:
-    """(1600,) bool: the grid points inside any of the polygons."""
+    """Return (1600,) bool: the grid point lies inside a polygon."""
     from matplotlib.path import Path
 
     covered = np.zeros(POINTS, dtype=bool)
@@ -153,7 +153,7 @@ def _covered(polygons: Sequence[Any]) -> np.ndarray:
 
 
 def _stacked(rows: Sequence[dict[str, np.ndarray]]) -> dict[str, np.ndarray]:
-    """The arrays of each name as one; 0 fills up shorter ones."""
+    """Stack the arrays of each name; pad shorter arrays with 0."""
     found = {}
     for name in rows[0]:
         parts = [row[name] for row in rows]
@@ -168,12 +168,12 @@ def _stacked(rows: Sequence[dict[str, np.ndarray]]) -> dict[str, np.ndarray]:
 class Tables:
     """B tables with M discs each.
 
-    :ivar data: the arrays of the tasks. :ivar rows: (B,) the task of each table.
+    :ivar data: the arrays of the tasks. :ivar rows: (B,) the index of each table's task.
     :ivar where, cell, theta: (B, M) as in `TaskArrays`. :ivar hand: (B,) the disc in hand + 1, or 0.
-    :ivar steps: (B,) physics steps of the trial; `steps_before` of trials before it.
-    :ivar actions: (B,) of the trial; `actions_before`, `refused` (of the trial), `trials` begun.
+    :ivar steps: (B,) physics steps of the trial; `steps_before` of earlier trials.
+    :ivar actions: (B,) of the trial; `actions_before` of earlier trials, `refused` of the trial, `trials` begun.
     :ivar calm: (B,) bool: at rest since the last action. :ivar waits: (B,) bool: a quiz is open; see `wait`.
-    :ivar since: (B, M, 2) px, the places after the last action, before time went on.
+    :ivar since: (B, M, 2) px, the places after the last action, before time passed.
     """
 
     #: The arrays (B, ...) that change during play.
@@ -192,8 +192,8 @@ class Tables:
     ) -> None:
         """
         :param discs, cells: M and G.
-        :param coupling, framerate: K and physics steps a second, which certification varies.
-        :param compiled: False runs the table step by step in NumPy, with the same bits.
+        :param coupling, framerate: K and physics steps per second, which certification varies.
+        :param compiled: False runs the physics step by step in NumPy, with bit-identical results.
         """
         self.batch, self.discs, self.cells = batch, discs, cells
         self.coupling, self.framerate, self.compiled = coupling, framerate, compiled
@@ -213,9 +213,9 @@ class Tables:
         self.use(tasks)
 
     def use(self, tasks: Sequence[Task]) -> None:
-        """Replace the list of tasks; tables in play keep the numbers of their tasks.
+        """Replace the list of tasks; tables in play keep their task indices.
 
-        :raises InputError: a task with more discs or cells than there is room for, or other rules than the first.
+        :raises InputError: a task has more discs or cells than there is room for, or other rules than the first task.
         """
         self.turning = tasks[0].rotation
         for task in tasks:
@@ -233,7 +233,7 @@ class Tables:
         playing = [self.save(i) for i in range(self.batch)] if hasattr(self, "state") else []
         self.data = TaskArrays(**_stacked([_arrays(task, self.discs) for task in tasks]))
         scenes = [scene_of(task, self.coupling, self.framerate) for task in tasks]
-        # A task with as many discs as fit makes room for them.
+        # This task with the largest number of discs reserves room for them in the layout.
         crowd = tuple(DiscData(f"{k}", "", "medium", "medium", "+", stored=k) for k in range(self.discs))
         layout = Layout.of([*scenes, scene_of(Task("room", "Sandbox", crowd, rotation=self.turning))])
         self._all = State(scenes, layout)
@@ -247,9 +247,9 @@ class Tables:
     # ---- episodes and trials
 
     def begin(self, columns: np.ndarray, rows: np.ndarray, laws: Sequence[int]) -> None:
-        """Begin episodes of tasks.
+        """Begin episodes on the tables `columns`, (n,).
 
-        :param rows: (n,) numbers of the tasks. :param laws: (n,) numbers of `LAW_NAMES`.
+        :param rows: (n,) indices of tasks. :param laws: (n,) indices into `LAW_NAMES`.
         """
         self.rows[columns] = rows
         self.law[columns] = laws
@@ -258,15 +258,15 @@ class Tables:
         self._start(columns)
 
     def next_trial(self, columns: np.ndarray) -> None:
-        """Put table, bar and hand back to the start; solve time goes on."""
+        """Reset table, side bar and hand to the start; the solve time continues."""
         self.steps_before[columns] += self.steps[columns]
         self.actions_before[columns] += self.actions[columns]
         self._start(columns)
 
     def take(self, columns: np.ndarray, other: "Tables", rows: np.ndarray) -> None:
-        """Copy the states of other tables of the same tasks, bit for bit.
+        """Copy states from other tables of the same tasks, bit for bit.
 
-        :param columns: (n,) tables of these. :param rows: (n,) tables of the others.
+        :param columns: (n,) tables to overwrite. :param rows: (n,) tables of `other` to copy.
         """
         self.rows[columns], self.law[columns] = other.rows[rows], other.law[rows]
         for name in self.CHANGING:
@@ -296,27 +296,27 @@ class Tables:
 
     @property
     def place(self) -> np.ndarray:
-        """(B, M, 2) px; it means something only for discs on the table."""
+        """Return the positions, (B, M, 2) px; meaningful only for discs on the table."""
         return self.state.columns[Position][:, : self.discs].transpose(2, 1, 0)
 
     @property
     def moved(self) -> np.ndarray:
-        """(B, M, 2) px: the displacement of each disc since the last action."""
+        """Return the displacement of each disc since the last action, (B, M, 2) px."""
         return self.place - self.since
 
     @property
     def velocity(self) -> np.ndarray:
-        """(B, M, 2) px/s."""
+        """Return the velocities, (B, M, 2) px/s."""
         return self.state.columns[Velocity][:, : self.discs].transpose(2, 1, 0)
 
     @property
     def speed(self) -> np.ndarray:
-        """(B, M) px/s."""
+        """Return the speeds, (B, M) px/s."""
         v = self.state.columns[Velocity][:, : self.discs]
         return np.sqrt(v[0] * v[0] + v[1] * v[1]).T
 
     def mask(self) -> np.ndarray:
-        """(B, N) bool: open actions; the same array until something changes."""
+        """Return (B, N) bool: open actions; the same array until the state changes."""
         if self._mask is None:
             self._mask = np.empty((self.batch, self.num_actions), dtype=bool)
             open_actions(
@@ -326,7 +326,7 @@ class Tables:
         return self._mask
 
     def distance(self) -> np.ndarray:
-        """(B,) d(s, g) from 0, where the goal is reached, to 1 (A.1, eq. 8 to 11)."""
+        """Return (B,) d(s, g), from 0 if the goal is reached to 1 (A.1, eq. 8 to 11)."""
         if self._distance is None:
             data, rows = self.data, self.rows
             self._distance = np.empty(self.batch)
@@ -340,11 +340,11 @@ class Tables:
     # ---- actions and time
 
     def act(self, actions: np.ndarray, idle: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Do one action on each table; no time passes.
+        """Carry out an action on each table; no time passes.
 
-        :param actions: (B,) int64; closed ones are refused and counted.
+        :param actions: (B,) int64; closed actions are refused and counted.
         :param idle: (B,) bool, tables without an action.
-        :returns: (B,) bool: the action was CHECK; (B,) int64 the most steps that the world now runs.
+        :returns: (B,) bool: the action was CHECK; (B,) int64 the largest number of physics steps to run now.
         """
         known = (actions >= 0) & (actions < self.num_actions) & ~idle
         chosen = np.where(known, actions, 0)
@@ -394,20 +394,20 @@ class Tables:
         return check, (longest * self.framerate).astype(np.int64)
 
     def wait(self, which: np.ndarray, waits: bool = True) -> None:
-        """Let some tables, (B,) bool, wait for answers, or go on. A waiting table closes all actions but NONE."""
+        """Make the tables `which`, (B,) bool, wait for answers or continue. Waiting closes all actions except NONE."""
         self.waits[which] = waits
         self._changed()
 
     def run(self, most: np.ndarray, whole: np.ndarray | None = None) -> None:
-        """Let the world run until it rests, at most so many steps (B,) int64.
+        """Run the physics until all discs rest, at most `most` steps, (B,) int64.
 
-        :param whole: (B,) bool: the time passes to its end, also where the world rests before.
+        :param whole: (B,) bool: count all of `most` as passed, even if the discs rest earlier.
         """
         runs = np.where(self.calm, 0, most)
         if runs.any():
             made, rests = self.simulator.run(runs, self.watch, compiled=self.compiled)
             self.calm |= rests
-            if self.turning:  # theta is the eighth nearest to the arm, which is exact
+            if self.turning:  # theta is rounded to an eighth; the arm is exact
                 x, y = self.state.columns[Arm][:, : self.discs]
                 eighths = np.rint(np.arctan2(-y, x) * (4.0 / np.pi)).astype(np.int64) % 8
                 self.theta = np.where(self.data.dipole[self.rows], eighths.T, self.theta)
@@ -417,7 +417,7 @@ class Tables:
         self.steps += made if whole is None else np.where(whole, most, made)
 
     def _factors(self) -> tuple[type[Factor], ...]:
-        """The factors of a disc that change in play."""
+        """Return the factors of a disc that change in play."""
         return Position, Velocity, Alive, Mobile, Arm, *((Spin,) if self.turning else ())
 
     def _changed(self) -> None:
@@ -426,7 +426,7 @@ class Tables:
     # ---- saving
 
     def save(self, i: int) -> dict[str, Any]:
-        """The state of table i as plain data; `restore` goes on from it, bit for bit."""
+        """Return the state of table i as plain data; `restore` continues from it, bit for bit."""
         kept = {name: getattr(self, name)[i].tolist() for name in self.CHANGING}
         kept["factors"] = {
             factor.__name__: self.state.columns[factor][:, : self.discs, i].tolist() for factor in self._factors()
@@ -436,7 +436,7 @@ class Tables:
         return kept
 
     def restore(self, i: int, kept: dict[str, Any]) -> None:
-        """Put table i, which has the same task, into a state that `save` gave."""
+        """Set table i, which must have the same task, to a state from `save`."""
         columns = np.array([i])
         self.law[i] = LAW_NAMES.index(kept["law"])
         self._start(columns)

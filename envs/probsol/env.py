@@ -1,5 +1,5 @@
 """ProbSol's Gymnasium environments: episodes on a batch of tables, with trials, constraints, quizzes, rewards and
-observations; one table is a batch of one."""
+observations. The environment of a single table is a batch of size 1."""
 
 import hashlib
 import json
@@ -33,10 +33,10 @@ from .settings import ProbSolSettings
 from .tasks import CONSTRAINTS, FAMILIES, Task
 from .text import TextFace, goal_text, table_text
 
-#: The ends of an episode, numbered by info["end"] of a batch.
+#: The reasons why an episode ends; info["end"] of a batch holds their indices.
 ENDS = ("", "solved", *CONSTRAINTS, "trials", "quiz", "max_actions")
 _OPTIONS = ("task", "seed")
-#: The settings that decide how an episode goes on, beside its task and law.
+#: The settings on which the course of an episode depends, besides its task and law.
 _KEPT_SETTINGS = ("names", "quiz", "reward", "on_violation", "max_actions", "action_seconds")
 #: The fields of a task in info["goal_data"].
 _GOAL = ("family", "goal", "targets", "blocks", "building", "constraints")
@@ -78,8 +78,8 @@ class ProbSolVectorEnv(NativeVectorEnv):
             spaces.Discrete(self.labels.num_actions) if whole else spaces.MultiDiscrete(self.labels.parts()),
         )
         self._next = 0
-        self._affordances: Affordances | None = None  # made by the first use
-        self._files: tuple[int, dict[str, str]] | None = None  # how many tasks, and the file that names them
+        self._affordances: Affordances | None = None  # made on first use
+        self._files: tuple[int, dict[str, str]] | None = None  # number of tasks, and the file that lists them
         self._reward = np.zeros(num_envs, dtype=np.float32)
         self._terminated, self._truncated = np.zeros(num_envs, dtype=bool), np.zeros(num_envs, dtype=bool)
         self._end = np.zeros(num_envs, dtype=np.int64)
@@ -88,7 +88,7 @@ class ProbSolVectorEnv(NativeVectorEnv):
         self._excess = np.zeros((num_envs, len(CONSTRAINTS)))
         self._asks = np.zeros(num_envs, dtype=bool)
         self._seeds = np.zeros(num_envs, dtype=np.int64)
-        #: The actions of each episode, as in `record`; None where its beginning was not kept.
+        #: The actions of each episode, as in `record`; None if its beginning was not kept.
         self._done: list[list[Any] | None] = [None] * num_envs
         self._waited = np.zeros(num_envs, dtype=np.int64)  # NONEs while a quiz is open
         self._acted = np.zeros(num_envs, dtype=np.int64)  # the step of the trial at the last action
@@ -114,9 +114,9 @@ class ProbSolVectorEnv(NativeVectorEnv):
         self._keep_ended()
 
     def _act(self, actions: np.ndarray, idle: np.ndarray, *, time_goes_on: bool = True) -> None:
-        """Do an action of the form "paper" on each table that is not idle, and let the world run.
+        """Carry out an action of the form "paper" on each table that is not idle, and run the physics.
 
-        :param time_goes_on: False: no time passes, and limits are checked at CHECK alone; `pass_time` checks them, too.
+        :param time_goes_on: False: no time passes, and only CHECK checks limits; `pass_time` checks them as well.
         """
         self._keep(~idle, actions)
         none = (actions == self.labels.num_actions + NONE) & ~idle
@@ -174,7 +174,7 @@ class ProbSolVectorEnv(NativeVectorEnv):
         self._end[over] = ENDS.index("max_actions")
 
     def constraint_values(self) -> np.ndarray:
-        """(B, 5): the present value of each of `CONSTRAINTS`, times in seconds."""
+        """Return (B, 5): the present value of each of `CONSTRAINTS`, times in seconds."""
         tables, action = self.tables, self.settings.action_seconds or 0.0
         trial = tables.steps / FRAMERATE + action * tables.actions
         before = tables.steps_before / FRAMERATE + action * tables.actions_before
@@ -200,7 +200,7 @@ class ProbSolVectorEnv(NativeVectorEnv):
         self._begin(columns, rows, rng.integers(2**31, size=len(columns)))
 
     def set_up(self, columns: np.ndarray, options: Mapping[str, Any], rng: np.random.Generator) -> None:
-        """Options: "task", one task, as the setting of that name, and "seed", which draws a shuffled law."""
+        """Begin episodes by options: "task", a single task as in `ProbSolSettings`, and "seed", for a shuffled law."""
         refuse_unknown("reset", options, _OPTIONS)
         seeds = rng.integers(2**31, size=len(columns))
         if "seed" in options:
@@ -211,7 +211,7 @@ class ProbSolVectorEnv(NativeVectorEnv):
         self._begin(columns, rows, seeds)
 
     def _row(self, given: Any) -> int:
-        """The number of a task; a task that this batch does not have yet is added."""
+        """Return the index of a task in `tasks`; add the task if it is new."""
         own = self.settings
         found = ProbSolSettings(
             task=given, names=own.names, partition=own.partition, fold=own.fold, trial_number=own.trial_number
@@ -246,19 +246,19 @@ class ProbSolVectorEnv(NativeVectorEnv):
 
     @property
     def waits(self) -> np.ndarray:
-        """(B,) bool: the goal is reached, and the quiz is open."""
+        """Return (B,) bool: the goal is reached, and the quiz is open."""
         return self.tables.waits
 
     def quiz(self, i: int = 0) -> list[dict[str, Any]]:
-        """The questions of table i, open once its goal is reached; [] without any."""
+        """Return the questions of table i, which open once its goal is reached; [] if there are none."""
         self._check_place(i)
         return questions(self.task(i)) if self._asks[i] else []
 
     def answer(self, i: int, answers: Sequence[Sequence[str]]) -> tuple[Any, float, bool, bool, dict[str, Any]]:
-        """Answer the quiz of table i: a list of ids for each question, exactly two for a pair.
+        """Answer the quiz of table i with a list of ids for each question, exactly two ids for a pair.
 
-        :returns: what a step of the single environment returns.
-        :raises InputError: no quiz is open, or not one list of ids for each question.
+        :returns: observation, reward, terminated, truncated and info, as `ProbSolEnv.step`.
+        :raises InputError: no quiz is open, or `answers` does not hold one list of ids for each question.
         """
         self._check_place(i)
         if not self.waits[i]:
@@ -278,9 +278,9 @@ class ProbSolVectorEnv(NativeVectorEnv):
     # ---- in real time: actions at a step of the physics, and time that passes between them
 
     def act_now(self, action: int, i: int = 0) -> None:
-        """Do an action of the form "paper" on table i, also while discs move there; no time passes.
+        """Carry out an action of the form "paper" on table i, even while discs move there; no time passes.
 
-        `results` and `describe` give its outcome. An unknown action is refused and counted, too.
+        `results` and `describe` return its outcome. An unknown action is refused and counted as well.
 
         :raises InputError: the episode has ended, or none was begun.
         """
@@ -294,9 +294,9 @@ class ProbSolVectorEnv(NativeVectorEnv):
         self._keep_ended()
 
     def pass_time(self, step: int, i: int = 0) -> None:
-        """Let time pass on table i until a step of its trial, but not while its quiz is open.
+        """Run table i up to a physics step of its trial; do nothing while its quiz is open.
 
-        Several calls give the same states as one, bit for bit.
+        Several calls lead to the same states as a single call, bit for bit.
 
         :raises InputError: the step lies in the past.
         """
@@ -315,7 +315,7 @@ class ProbSolVectorEnv(NativeVectorEnv):
     # ---- records
 
     def record(self, i: int = 0) -> dict[str, Any]:
-        """The episode of table i up to now, in the form of `gumption.envs.records`; `replay` plays it again.
+        """Return the episode of table i up to now, in the form of `gumption.envs.records`; `replay` repeats it.
 
         :raises InputError: its beginning was not kept: `episodes` was None when it began.
         """
@@ -341,7 +341,7 @@ class ProbSolVectorEnv(NativeVectorEnv):
         )  # fmt: skip
 
     def state_hash(self, i: int = 0) -> str:
-        """16 hexadecimal digits, which change with any bit of the discs on table i, in its bar and in hand."""
+        """Hash the discs on table i, in its side bar and in hand to 16 hexadecimal digits."""
         tables = self.tables
         numbers = [tables.hand[i], tables.steps[i], tables.trials[i]]
         arms = tables.state.columns[Arm][:, : tables.discs, i]  # where forces turn dipoles, theta is rounded
@@ -350,7 +350,7 @@ class ProbSolVectorEnv(NativeVectorEnv):
         return hashlib.sha256(content).hexdigest()[:16]
 
     def _keep(self, which: np.ndarray, actions: Any) -> None:
-        """Note actions of some tables, and the states before; answers are lists, other actions numbers."""
+        """Append actions of some tables and the states before them; answers are lists, other actions numbers."""
         for i in np.flatnonzero(which).tolist() if self.episodes is not None else ():
             if (done := self._done[i]) is not None:
                 action = actions[i] if isinstance(actions[i], list) else int(actions[i])
@@ -369,8 +369,8 @@ class ProbSolVectorEnv(NativeVectorEnv):
 
     @property
     def vocabulary(self) -> tuple[str, ...]:
-        """Effects, grid points, and the discs and areas of the tasks. A reset to a new task adds labels at the end, and
-        needs new advice."""
+        """Return the labels of effects, grid points, and the tasks' discs and areas. A reset to a new task appends
+        labels; advice must then be made again."""
         return self._knowledge().vocabulary
 
     @property
@@ -378,7 +378,7 @@ class ProbSolVectorEnv(NativeVectorEnv):
         return RELATIONS
 
     def action_facts(self, chosen: np.ndarray | None = None) -> ActionFacts:
-        """See `Affordances`: A is N, or of the form "objects" the choices of the part after `chosen` (B, t)."""
+        """See `Affordances`; A is N, or with actions="objects" the size of the part after `chosen` (B, t)."""
         if self.settings.actions == "objects":
             parts = self.labels.parts().tolist()
             chosen = np.zeros((self.num_envs, 0), dtype=np.int64) if chosen is None else chosen
@@ -403,7 +403,7 @@ class ProbSolVectorEnv(NativeVectorEnv):
     # ---- what a player sees, and the truth
 
     def task(self, i: int = 0) -> Task:
-        """The task of table i."""
+        """Return the task of table i."""
         self._check_place(i)
         return self.tasks[int(self.tables.rows[i])]
 
@@ -437,7 +437,7 @@ class ProbSolVectorEnv(NativeVectorEnv):
         }
 
     def action_mask(self) -> np.ndarray:
-        """(B, N) bool, or of the form "objects" (B, the sum of its parts)."""
+        """Return the open actions: (B, N) bool, or with actions="objects" (B, sum of the sizes of its parts)."""
         return self.tables.mask() if self.settings.actions == "paper" else self.labels.part_masks(self.tables)
 
     def info_arrays(self) -> Arrays:
@@ -485,7 +485,7 @@ class ProbSolVectorEnv(NativeVectorEnv):
         return pixels(self.tables, self.task(i), i)
 
     def table(self, i: int = 0) -> list[dict[str, Any]]:
-        """The hidden truth of table i, disc by disc: id, x, y (px), vx, vy (px/s), state, boundary (degrees)."""
+        """Return the hidden state of each disc of table i: id, x, y (px), vx, vy (px/s), state, boundary (degrees)."""
         self._check_place(i)
         if not self.tables.trials[i]:
             raise ResetNeeded("no episode has begun on this table: call reset")
@@ -497,11 +497,11 @@ class ProbSolVectorEnv(NativeVectorEnv):
         ]  # fmt: skip
 
     def label(self, action: int, i: int = 0) -> tuple[Any, ...]:
-        """The name of an action of the form "paper", with its arguments."""
+        """Return the verb and the arguments of an action of the form "paper"."""
         return self.labels.label(self.task(i), int(action))
 
     def action_index(self, verb: str, *arguments: Any, i: int = 0) -> int:
-        """The number of an action; "grab" takes the disc from where it is, the side bar or the table."""
+        """Return the number of an action; "grab" takes a disc from the side bar or from the table."""
         return self.labels.index_on(self.tables, i, self.task(i), verb, *arguments)
 
     # ---- the fields of a memory
@@ -543,16 +543,16 @@ class ProbSolVectorEnv(NativeVectorEnv):
     _EPISODE = ("_waited", "trial_rate", "_end", "_excess", "_asks", "_acted")
 
     def save(self, i: int = 0) -> dict[str, Any]:
-        """The state of table i as data for JSON; `restore` goes on from it, bit for bit."""
+        """Return the state of table i as data for JSON; `restore` continues from it, bit for bit."""
         self._check_place(i)
         task = self.task(i)
         counts = {name.strip("_"): getattr(self, name)[i].tolist() for name in self._EPISODE}
         return {"schema": STATE_SCHEMA, "task": task.name, "hash": task.hash, **counts, "table": self.tables.save(i)}
 
     def restore(self, state: Mapping[str, Any], i: int = 0) -> None:
-        """Put table i into a state that `save` gave.
+        """Set table i to a state from `save`.
 
-        :raises InputError: no such state, one of another schema, or of another task than the table has.
+        :raises InputError: not a state, a state of another schema, or a state of another task than the table's.
         """
         self._check_place(i)
         if not isinstance(state, Mapping) or state.get("schema") != STATE_SCHEMA:
@@ -598,20 +598,20 @@ class ProbSolEnv(NativeEnv):
     """Magnets on a table whose mass, magnetism and polarity are hidden (Shi et al., ProbSol Worlds).
 
     Description: discs lie on a table of 480 x 480 px or in a side bar. The player grabs, places, stores, holds and
-    turns them; opposite poles attract, equal ones repel, the table brakes. Six families of tasks: Fishing, Curling
-    (tool use), FindTheDiff, FindTheSame (discovery), Building, Modifying (crafting), and Sandbox without a goal.
+    turns them; opposite poles attract, equal poles repel, friction slows discs. Six families of tasks: Fishing, Curling
+    (tool use), FindTheDiff, FindTheSame (discovery), Building, Modifying (crafting); and Sandbox without a goal.
 
     Observation: "full" (default) a Dict: "discs" (M, 11), in order stored, grabbed, held, placed, x / 480, y / 480 (0
     unless placed), boundary / 360 (0 unless held), golden, first stored, dx / 480, dy / 480 since the last action;
     "map" (5, 40, 40) uint8: dark, target, block, building, wall; "family" (6,); "constraints" (5, 2): limit / 1000, and
-    the present value over the limit, -1 without a limit. "paper": the first seven of each disc, (7 M,); ones when won.
+    the present value over the limit, -1 without a limit. "paper": the first seven of each disc, (7 M,); ones if solved.
 
     Actions: "paper" (default) Discrete(3 M + G + 3208), see `gumption.envs.probsol.engine`; "objects"
-    MultiDiscrete([7, M, 361]): what to do (place, hold, store, turn, put down, none, check), with which disc, where.
-    After each action the world runs until it rests, 20 s at the most; after NONE 0.5 s. An action that the mask closes
-    is refused: nothing happens, and `refused` counts it.
+    MultiDiscrete([7, M, 361]): verb (place, hold, store, turn, put down, none, check), disc, point.
+    After each action the physics runs until all discs rest, at most 20 s; after NONE, 0.5 s. An action that the mask
+    closes is refused: it has no effect, and `refused` counts it.
 
-    Reward: 1 at the CHECK that finds the goal reached (with a quiz, at its right answer) within all limits, else 0.
+    Reward: 1 at the CHECK with the goal reached (with a quiz, at the right answers) within all limits, else 0.
 
     Termination: solved, out of trials, a broken limit, or a wrong answer. Truncation: `max_actions` in a trial.
 
@@ -619,7 +619,7 @@ class ProbSolEnv(NativeEnv):
     `trial_rate` (of the last trial that ended), `constraints` (limit, value, excess of each), `refused`, `trial`,
     `step` (of the physics, 60 a second), `quiz` (open questions), `end` (the reason), `action_mask`.
 
-    Reset options: `task` (a name, a file or its content) and `seed` (which draws the law of laws="shuffled").
+    Reset options: `task` (a name, a file or its content) and `seed` (draws the law if laws="shuffled").
     """
 
     batch: ProbSolVectorEnv
@@ -631,34 +631,34 @@ class ProbSolEnv(NativeEnv):
         )
 
     def table(self) -> list[dict[str, Any]]:
-        """The hidden truth, which no observation shows; see `ProbSolVectorEnv.table`."""
+        """Return the hidden state, which no observation contains; see `ProbSolVectorEnv.table`."""
         return self.batch.table(0)
 
     def quiz(self) -> list[dict[str, Any]]:
-        """The questions of the task."""
+        """Return the questions of the task."""
         return self.batch.quiz(0)
 
     def answer(self, answers: Sequence[Sequence[str]]) -> tuple[Any, float, bool, bool, dict[str, Any]]:
-        """Answer the open quiz, a list of ids for each question; returns what `step` returns."""
+        """Answer the open quiz with a list of ids for each question; return the same tuple as `step`."""
         result = self.batch.answer(0, answers)
         self._over = True
         return result
 
     def save(self) -> dict[str, Any]:
-        """The state as data for JSON."""
+        """Return the state as data for JSON."""
         return self.batch.save(0)
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Go on from a saved state, bit for bit; InputError for the state of another task."""
+        """Continue from a saved state, bit for bit; raise InputError for the state of another task."""
         self.batch.restore(state, 0)
         self._over = False
 
     def label(self, action: int) -> tuple[Any, ...]:
-        """The name of an action, with its arguments: ("place", 10, 12)."""
+        """Return the verb and the arguments of an action: ("place", 10, 12)."""
         return self.batch.label(action, 0)
 
     def action_index(self, verb: str, *arguments: Any) -> int:
-        """The number of an action by its name: action_index("place", 10, 12)."""
+        """Return the number of an action from its verb and arguments: action_index("place", 10, 12)."""
         return self.batch.action_index(verb, *arguments, i=0)
 
 

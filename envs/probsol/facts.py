@@ -1,8 +1,8 @@
-"""ProbSol as triples: what is true of a task by its properties and its law, and which of that speaks for an action.
+"""ProbSol as triples: the true facts of a task, from its properties and its law, and the candidate facts of actions.
 
-The graph of a task is the oracle's knowledge, and the quiz is asked of it. A player finds the facts out by trying, into
-a graph of its own. The facts that speak for an action name what a player sees: discs, where they lie, which one is in
-hand, the areas of the goal. Whether they hold, a graph says.
+The graph of a task holds the oracle's knowledge and answers the quiz. A player learns facts by trial and keeps them in
+its own graph. The candidate facts of an action name only what a player sees: discs, their places, the disc in hand, the
+areas of the goal. A graph decides whether these facts are true.
 """
 
 from collections.abc import Iterator, Sequence
@@ -29,10 +29,10 @@ HAS_FAMILY, HAS_DISC, HAS_GOAL, HAS_DARK = "hasFamily", "hasDisc", "hasGoal", "h
 HAS_AREA = {"target": "hasTarget", "block": "hasBlock"}
 HAS_ACCESS, ACCESSIBLE, INACCESSIBLE = "hasAccess", "accessible", "inaccessible"
 ATTRACTS, REPELS, DIFFERS_FROM, AFFORDS, INSIDE = "attracts", "repels", "differsFrom", "affords", "inside"
-#: Relations of a disc to the disc that it comes near; `RELATIONS` adds what a disc affords and where a point lies.
+#: Relations of a disc to a disc near it; `RELATIONS` adds the effects that a disc affords and the area of a point.
 OF_TWO_DISCS = (ATTRACTS, REPELS, HEAVIER_THAN, DIFFERS_FROM)
 RELATIONS = (*OF_TWO_DISCS, AFFORDS, INSIDE)
-#: What a disc affords: to be grabbed, to move once it is put down, to pull while it is held, to act by its direction.
+#: Effects that a disc affords: it can be grabbed, moves once put down, pulls while held, acts by its direction.
 GRABBING, MOVING, PULLING, TURNING = "grabbing", "moving", "pulling", "turning"
 EFFECTS = (GRABBING, MOVING, PULLING, TURNING)
 _EFFECT_OF = {"place": MOVING, "hold": PULLING, "turn": TURNING}
@@ -44,14 +44,14 @@ NEAR = 120.0
 def facts(
     *, partition: Partition, task: Any = "designed", fold: Fold = 0, laws: Laws | None = None
 ) -> Iterator[Triple]:
-    """The facts of the tasks of a part, distinct and sorted; see `task_facts` and `part_of`.
+    """Return the distinct facts of the tasks of a part, sorted; see `task_facts` and `part_of`.
 
-    Every fact names a task, a disc or an area of one, so the parts have none in common.
+    Every fact names a task, or a disc or area of a task, so that no two parts share a fact.
 
-    :param task: which tasks, as the setting of that name: the designed ones, "fishing/generated", a file, a list.
+    :param task: the tasks, as in `ProbSolSettings`: the designed tasks, "fishing/generated", a file, a list.
     :param fold: of the split of generated tasks.
-    :param laws: in place of those of the tasks.
-    :raises InputError: another part, or no such task.
+    :param laws: replace the laws of the tasks.
+    :raises InputError: an unknown part or task.
     """
     tasks = ProbSolSettings(task=task, partition=partition, fold=fold).load_tasks()
     chosen = [each for each in tasks if partition in ("all", part_of(each, fold))]
@@ -59,10 +59,10 @@ def facts(
 
 
 def part_of(task: Task, fold: int = 0) -> str:
-    """The part to which a task belongs.
+    """Return the part to which a task belongs.
 
-    Designed tasks 0 to 7 belong to "train", 8 to "validation" and 9 to "test". `partition_of` places the seeds of
-    generated tasks. Any other task, a person's own, belongs to "train".
+    Designed tasks 0 to 7 belong to "train", 8 to "validation" and 9 to "test". `partition_of` assigns generated tasks
+    by their seeds. Any other task, such as a user's own, belongs to "train".
     """
     family, _, rest = task.name.partition("/")
     if family == task.family.lower():
@@ -75,7 +75,7 @@ def part_of(task: Task, fold: int = 0) -> str:
 
 
 def about_other_discs(task: Task) -> Iterator[Triple]:
-    """False facts of a task: what is true of a disc, stated of the next disc in the file."""
+    """Yield false facts of a task: the true facts, with each disc replaced by the next disc in the file."""
     discs = [disc_label(task, id) for id in task.ids]
     following = dict(zip(discs, [*discs[1:], *discs[:1]], strict=True))
     for one, relation, other in task_facts(task):
@@ -83,17 +83,17 @@ def about_other_discs(task: Task) -> Iterator[Triple]:
 
 
 def task_facts(task: Task, laws: Laws | None = None) -> Iterator[Triple]:
-    """What is true of a task.
+    """Yield the true facts of a task.
 
-    - (task hasFamily FAMILY), (task hasDisc disc), (task hasGoal disc) of golden discs, and its quiz: `quiz_facts`.
-    - Discs: `property_facts`; (a differsFrom b) in mass, magnetism or polarity; what two monopoles do by the law, (a
-      attracts b) or (a repels b), each way. A dipole does either, by its direction, so it has no such fact.
+    - (task hasFamily FAMILY), (task hasDisc disc), (task hasGoal disc) for golden discs, and the quiz: `quiz_facts`.
+    - Discs: `property_facts`; (a differsFrom b) in mass, magnetism or polarity; by the law, two monopoles have (a
+      attracts b) or (a repels b), both ways. A dipole does either, by its direction, so it has no such fact.
     - Affordances by the law, the friction and the places at the start: (disc affords grabbing, moving, pulling or
       turning).
-    - Areas: (task hasTarget, hasBlock or hasDark area), (area hasAccess accessible) if a grid point of it lies outside
-      the dark, else inaccessible, and (point inside area) of grid points and targets or blocks.
+    - Areas: (task hasTarget, hasBlock or hasDark area); (area hasAccess accessible) if a grid point of it lies outside
+      the dark, else inaccessible; (point inside area) for grid points in targets or blocks.
 
-    :param laws: in place of the task's. Under "shuffled" there are no facts that follow from the law.
+    :param laws: replace the task's laws. With "shuffled", facts that follow from the law are left out.
     """
     yield from property_facts(task)
     yield from quiz_facts(task)
@@ -114,7 +114,7 @@ def task_facts(task: Task, laws: Laws | None = None) -> Iterator[Triple]:
 
 
 def properties(task: Task, disc: DiscData) -> tuple[float, float, str]:
-    """What discovery compares: mass and magnetism as numbers, and the kind of polarity."""
+    """Return the properties that discovery compares: mass and magnetism as numbers, and the kind of polarity."""
     return task.masses[disc.mass], task.magnetisms[disc.magnetism], disc.polarity
 
 
@@ -140,10 +140,10 @@ def _of_the_law(task: Task, sign: float) -> Iterator[Triple]:
 
 
 def acceleration(task: Task, disc: DiscData, other: DiscData) -> float:
-    """The largest acceleration, in px/s^2, of a disc by another one that it touches; dipoles point at each other."""
+    """Return the largest acceleration of a disc by a disc that it touches, in px/s^2: dipoles point at each other."""
 
     def poles(one: DiscData, at: float) -> list[tuple[float, float]]:
-        """(signed magnetism, place) of each pole; the + pole of a dipole lies towards the other disc."""
+        """Return (magnetism, place) of each pole, signed for dipoles; a dipole's + pole is towards the other disc."""
         q = task.magnetisms[one.magnetism]
         if one.polarity != DIPOLE:
             return [(q, at)]
@@ -176,32 +176,32 @@ def _of_areas(task: Task) -> Iterator[Triple]:
 
 
 def point_label(column: int, row: int) -> str:
-    """The label of a grid point, the same in all tasks."""
+    """Return the label of a grid point, which is the same in all tasks."""
     return f"point {column} {row}"
 
 
 def area_label(task: Task, kind: str, k: int) -> str:
-    """The label of the k-th "target", "block" or "dark" area of a task."""
+    """Return the label of the k-th "target", "block" or "dark" area of a task."""
     return f"{task.name}/{kind} {k}"
 
 
 def askable(task: Task) -> Iterator[tuple[str, str, str]]:
-    """All facts about two discs of a task, or about a disc and what it affords, that may speak for an action."""
+    """Yield all candidate facts of actions about two discs of a task, or about a disc and the effects it affords."""
     discs = [disc_label(task, id) for id in task.ids]
     yield from ((one, relation, other) for one, other in permutations(discs, 2) for relation in OF_TWO_DISCS)
     yield from ((disc, AFFORDS, effect) for disc in discs for effect in EFFECTS)
 
 
 class Affordances:
-    """The facts that speak for each action on the tables of a batch.
+    """Compute the candidate facts of each action on the tables of a batch.
 
-    Each action moves a disc i near another disc j: (i attracts, repels, heavierThan or differsFrom j). For putting i at
-    a grid point or holding it there, j is the disc nearest to the point, and (the point inside the target or block
-    nearest to it) is a further fact. For other actions j is the disc nearest to i; while i is stored, it is the golden
-    disc, or without one the first disc on the table. A disc farther away than NEAR does not count. The last fact is (i
-    affords grabbing, moving, pulling or turning), by the kind of the action.
+    Each action moves a disc i near another disc j: (i attracts, repels, heavierThan or differsFrom j). If the action
+    puts or holds i at a grid point, j is the disc nearest to the point, and another fact is (point inside A), with A
+    the target or block nearest to the point. For other actions, j is the disc nearest to i; while i is stored, j is the
+    golden disc, or if there is none the first disc on the table. Discs farther away than NEAR do not count. The last
+    fact is (i affords grabbing, moving, pulling or turning), by the kind of action.
 
-    :ivar vocabulary: "", effects, grid points, then discs and areas of the tasks. It only grows, at its end.
+    :ivar vocabulary: "", effects, grid points, then discs and areas of the tasks. New labels are only appended.
     """
 
     def __init__(self, tasks: Sequence[Task], known: Sequence[str] = ()) -> None:
@@ -223,7 +223,7 @@ class Affordances:
         self._areas = np.stack([self._nearest_areas(task) for task in tasks])
 
     def _nearest_areas(self, task: Task) -> np.ndarray:
-        """(1600,) int64: the id of the target or block nearest to each grid point, 0 where the task has none."""
+        """Return (1600,) int64: the id of the target or block nearest to each grid point, 0 if the task has none."""
         kind, areas = goal_areas(task)
         nearest, distance = np.zeros(POINTS, dtype=np.int64), np.full(POINTS, np.inf)
         for k, corners in enumerate(areas):
@@ -233,10 +233,10 @@ class Affordances:
         return nearest
 
     def __call__(self, tables: Tables, chosen: np.ndarray | None = None) -> ActionFacts:
-        """The facts that speak for each of the paper's N actions.
+        """Return the candidate facts of each of the paper's N actions.
 
-        :param chosen: (B, t) the parts chosen so far of an action of the form "objects"; the A candidates are what to
-            do, with which disc (t = 1), or where (t = 2).
+        :param chosen: (B, t) the parts chosen so far of an action of the form "objects"; the A candidates are verbs
+            (t = 0), discs (t = 1), or points (t = 2).
         """
         seen, areas = _Seen(tables, self._discs[tables.rows]), self._areas[tables.rows]
         if chosen is not None:
@@ -283,14 +283,14 @@ class Affordances:
 
 
 class _Seen:
-    """What a player sees of the discs of a batch.
+    """The discs of a batch as a player sees them.
 
     :ivar ids: (B, M), 0 for absent discs.
     :ivar near: (B, M) the id of the disc j of each disc; see `Affordances`.
     """
 
     def __init__(self, tables: Tables, ids: np.ndarray) -> None:
-        """:param ids: (B, m) of the discs of each table's task, m at most M."""
+        """:param ids: (B, m) ids of the discs of each table's task, m at most M."""
         self.ids = np.zeros(tables.where.shape, dtype=np.int64)
         self.ids[:, : ids.shape[1]] = ids
         self._place = np.ascontiguousarray(tables.place)
@@ -306,7 +306,7 @@ class _Seen:
         self.near = self._labels(np.where(self._lies, nearest, goal))
 
     def near_points(self, rows: np.ndarray, own: np.ndarray, points: np.ndarray) -> np.ndarray:
-        """(n, P) the id of the disc nearest to each grid point on the tables `rows`, except the disc `own` (n,)."""
+        """Return (n, P): the id of the disc nearest to each grid point on the tables `rows`, except disc `own` (n,)."""
         places = np.broadcast_to(CENTRES[points], (len(rows), len(points), 2))
         found = _nearest(places, self._place[rows], self._lies[rows], own, NEAR)
         return self._labels(found, rows)
@@ -319,14 +319,14 @@ class _Seen:
 def _facts(
     subject: np.ndarray, other: np.ndarray, effect: np.ndarray, point: np.ndarray, area: np.ndarray
 ) -> ActionFacts:
-    """The facts from (B, A) ids of discs, near discs, effects, points and areas."""
+    """Combine (B, A) ids of discs, near discs, effects, points and areas into facts."""
     parties = [(subject, other, 0)] * len(OF_TWO_DISCS)
     return action_facts(RELATIONS, subject.shape, [*parties, (subject, effect, 0), (point, area, 0)])
 
 
 @njit(cache=True)
 def distances_to(points, corners):
-    """(P,) the distances of points (P, 2) from a polygon (V, 2)."""
+    """Return the (P,) distances of points (P, 2) from a polygon (V, 2)."""
     found = np.empty(len(points))
     for p in range(len(points)):
         found[p] = area_distance(points[p, 0], points[p, 1], corners, len(corners))
@@ -335,7 +335,7 @@ def distances_to(points, corners):
 
 @njit(cache=True)
 def _nearest(points, place, lies, own, reach):
-    """(B, P) the disc nearest to each point (B, P, 2), the first of equally near ones; -1 if none is within reach.
+    """Return (B, P): the disc nearest to each point (B, P, 2), the first of equally near discs; -1 if out of reach.
 
     :param place: (B, M, 2). :param lies: (B, M) bool, discs on the table. :param own: (B,) the disc to leave out.
     """

@@ -1,7 +1,7 @@
-"""Tasks made from seeds. A seed draws drafts; the simulation chooses one of them and says where its discs rest.
+"""Generate tasks from seeds. A seed draws drafts; a simulation selects a draft and computes where its discs rest.
 
-`generate(family, seed)` is deterministic. A draft depends on its seed alone. A `Decision` keeps the result of the
-simulation (which draft, and where discs came to rest), so that `finish` makes the task again at once, on any machine.
+`generate(family, seed)` is deterministic. A draft depends only on its family, seed and number. A `Decision` stores the
+result of the simulation (the draft and the places of rest), so that `finish` rebuilds the task fast on any machine.
 """
 
 from collections.abc import Sequence
@@ -19,10 +19,10 @@ from .tasks import CELL, CRAFTING, DISCOVERY, FAMILIES, MAGNETISM, MASS, SANDBOX
 
 COLORS = ("purple", "darkblue", "red", "orange", "gold", "green", "teal", "deepskyblue", "magenta", "brown", "olive",
           "gray", "pink", "black", "lime", "coral")  # fmt: skip
-#: Drafts of a seed, from which the simulation chooses.
+#: Number of drafts per seed from which the simulation selects.
 DRAFTS = 6
-#: px: the way of a disc on its own that makes a shape worth building; the largest difference of places between
-#: simulations that differ a little; the least distance of a block's sides from the place of its disc.
+#: px: a disc that magnets move farther than FAR makes a shape worth building; places in slightly varied simulations
+#: differ by less than SAME; the sides of a block have at least the distance MARGIN from the place of its disc.
 FAR, SAME, MARGIN = 14.0, 4.0, 9.0
 _IDS = "abcdefghijkl"
 
@@ -31,8 +31,8 @@ _IDS = "abcdefghijkl"
 class Draft:
     """A task before the simulation.
 
-    :ivar task: of the crafting families a sandbox, without places and blocks.
-    :ivar build: the actions that make Modifying's building. :ivar witness: those that make the shape from the start.
+    :ivar task: for the crafting families a sandbox, without places and blocks.
+    :ivar build: the actions that make Modifying's building. :ivar witness: the actions from the start to the shape.
     :ivar sides: (number of sides, angle of the first corner) of each block.
     """
 
@@ -46,8 +46,8 @@ class Draft:
 class Decision:
     """The result of the simulation of a seed.
 
-    :ivar draft: number of the draft.
-    :ivar start, end: of crafting, (id, place in px) of discs on the table at the start and in the shape.
+    :ivar draft: number of the selected draft.
+    :ivar start, end: for crafting, (id, place in px) of discs on the table at the start and in the shape.
     """
 
     draft: int
@@ -56,18 +56,18 @@ class Decision:
 
 
 def generate(family: str, seed: int) -> Task:
-    """The task of a seed, named fishing/seed-123; of a crafting family with the solution by which it was made."""
+    """Make the task of a seed, named as fishing/seed-123; a crafting task includes the solution that made it."""
     return generate_many(family, [seed])[0][0]
 
 
 def generate_many(family: str, seeds: Sequence[int]) -> list[tuple[Task, Decision]]:
-    """The tasks of seeds, and their decisions, from one batch."""
+    """Make the tasks of seeds in a batch; return each task with its decision."""
     decisions = _decide_shapes(family, seeds) if family in CRAFTING else _decide_starts(family, seeds)
     return [(finish(family, seed, one), one) for seed, one in zip(seeds, decisions, strict=True)]
 
 
 def finish(family: str, seed: int, decision: Decision) -> Task:
-    """The task of a seed and its decision, without a simulation."""
+    """Make a task from its seed and its decision, without simulation."""
     draft = _draft(family, seed, decision.draft)
     if family not in CRAFTING:
         return draft.task
@@ -82,7 +82,7 @@ def finish(family: str, seed: int, decision: Decision) -> Task:
 
 
 def _decide_starts(family: str, seeds: Sequence[int]) -> list[Decision]:
-    """The first draft of each seed whose start is at rest."""
+    """Select for each seed the first draft that is at rest at the start, or the last draft if there is none."""
     drafts = [(s, k, _draft(family, seed, k).task) for s, seed in enumerate(seeds) for k in range(DRAFTS)]
     several = [each for each in drafts if sum(disc.at is not None for disc in each[2].objects) > 1]
     rests = still([task for *_, task in several]).tolist() if several else []
@@ -92,8 +92,8 @@ def _decide_starts(family: str, seeds: Sequence[int]) -> list[Decision]:
 
 
 def _decide_shapes(family: str, seeds: Sequence[int]) -> list[Decision]:
-    """For each seed the draft that is worth most, the first of equal ones: its shape holds in all `VARIANTS`, takes
-    more than discs put straight into its blocks, and has four blocks or more."""
+    """Select for each seed the draft with the highest score, the first of equals. A draft scores for a shape that holds
+    in all `VARIANTS`, for discs that move after their placement, and for at least four blocks."""
     drafts = [(s, k, _draft(family, seed, k)) for s, seed in enumerate(seeds) for k in range(DRAFTS)]
     starts: list[tuple[tuple[str, Point], ...]] = [()] * len(drafts)
     tasks = [draft.task for *_, draft in drafts]
@@ -124,7 +124,7 @@ def _decide_shapes(family: str, seeds: Sequence[int]) -> list[Decision]:
 
 
 def _settled(tasks: Sequence[Task], build: Sequence[Any]) -> tuple[list[tuple[tuple[str, Point], ...]], np.ndarray]:
-    """Where discs come to rest, rounded so that they hold still there; (B,) bool: they do."""
+    """Return the places where discs rest, rounded such that the discs stay there, and (B,) bool: they stay."""
     played = replay(tasks, build)
     holds, moving = ~played.refused, np.zeros(len(tasks), dtype=bool)
     places = [_places(task, played.tables, b) for b, task in enumerate(tasks)]
@@ -147,7 +147,7 @@ def _placed(task: Task, start: dict[str, Point]) -> Task:
 
 
 def _places(task: Task, tables: Any, b: int, digits: int = 3) -> tuple[tuple[str, Point], ...]:
-    """(id, place) of the discs on the table, rounded so that none overlaps another one or the edge (to 3 digits)."""
+    """Return (id, place) of the discs on the table, rounded and moved apart so that none overlaps (to 3 digits)."""
     there = [k for k in range(len(task.objects)) if tables.where[b, k] == PLACED]
     at = {task.objects[k].id: tables.place[b, k].copy() for k in there}
     for point in at.values():
@@ -164,7 +164,7 @@ def _places(task: Task, tables: Any, b: int, digits: int = 3) -> tuple[tuple[str
 
 
 def _puts(actions: Sequence[tuple[Any, ...]]) -> list[tuple[tuple[Any, ...], Point]]:
-    """Each grab among the actions, with the grid point where the disc goes then."""
+    """Return each grab that a placement or a hold follows, with the place of its grid point in px."""
     found, grab = [], ()
     for action in actions:
         if action[0] == "grab":
@@ -179,7 +179,7 @@ def _apart(one: Point, other: Point) -> float:
 
 
 def _blocks(places: Sequence[Point], sides: Sequence[tuple[int, float]]) -> tuple[Polygon, ...]:
-    """A regular polygon round each place: no larger than leaves room for its neighbours."""
+    """Return a regular polygon around each place, sized by the distance to the nearest other place."""
     found = []
     for k, (x, y) in enumerate(places):
         nearest = min((_apart((x, y), other) for m, other in enumerate(places) if m != k), default=60.0)
@@ -205,14 +205,14 @@ def _draft(family: str, seed: int, number: int) -> Draft:
 
 
 class _Discs:
-    """Discs of a draft, in a drawn order, with ids and colours that say nothing."""
+    """The discs of a draft in random order, with random colours and ids that carry no information."""
 
     def __init__(self, rng: np.random.Generator) -> None:
         self.rng = rng
         self.drawn: list[tuple[tuple[str, str, str], Point | None]] = []
 
     def add(self, kind: tuple[str, str, str], at: Point | None = None) -> int:
-        """Add a disc; its number.
+        """Add a disc and return its number.
 
         :param kind: classes of mass and magnetism, and polarity.
         """
@@ -220,7 +220,7 @@ class _Discs:
         return len(self.drawn) - 1
 
     def finish(self) -> tuple[tuple[DiscData, ...], list[str]]:
-        """The discs, and the id of each by its number."""
+        """Return the discs, and for each number the id of its disc."""
         order = self.rng.permutation(len(self.drawn))
         colors = self.rng.permutation(len(COLORS))
         boundaries = self.rng.integers(4, size=len(order)) * 45
@@ -236,7 +236,7 @@ class _Discs:
 
 
 def _kind(rng: np.random.Generator, dipoles: float = 0.1, masses: Sequence[float] = (0.25, 0.4, 0.25, 0.1)) -> Any:
-    """Classes of mass, magnetism and polarity of a disc."""
+    """Draw the mass class, magnetism class and polarity of a disc."""
     mass = tuple(MASS)[int(np.searchsorted(np.cumsum(masses), rng.random() * sum(masses)))]
     magnetism = tuple(MAGNETISM)[int(rng.integers(len(MAGNETISM)))]
     polarity = "dipole" if rng.random() < dipoles else "+-"[int(rng.integers(2))]
@@ -244,7 +244,7 @@ def _kind(rng: np.random.Generator, dipoles: float = 0.1, masses: Sequence[float
 
 
 def _pick(rng: np.random.Generator, low: float, high: float) -> float:
-    """A whole number from low to high."""
+    """Draw an integer from low to high, both included."""
     return float(rng.integers(round(low), round(high) + 1))
 
 
@@ -263,7 +263,7 @@ def _overlap(one: Area, other: Area, margin: float) -> bool:
 
 
 def _turned(areas: Sequence[Area], turns: int) -> tuple[Area, ...]:
-    """Areas after so many quarter turns of the table."""
+    """Rotate areas by a number of quarter turns of the table."""
     for _ in range(turns):
         areas = [(TABLE - y - high, x, high, wide) for x, y, wide, high in areas]
     return tuple(areas)
@@ -278,7 +278,7 @@ def _turned_point(point: Point, turns: int) -> Point:
 def _free_place(
     rng: np.random.Generator, taken: Sequence[Point], areas: Sequence[Area], apart: float, top: float = 24.0
 ) -> Point | None:
-    """A place away from others and outside the areas; None where twenty tries find none."""
+    """Draw a place away from others and outside the areas; return None if twenty tries fail."""
     for _ in range(20):
         point = _pick(rng, 24, TABLE - 24), _pick(rng, top, TABLE - 24)
         if all(_apart(point, each) >= apart for each in taken) and not any(
@@ -289,7 +289,7 @@ def _free_place(
 
 
 def _wall(rng: np.random.Generator, areas: Sequence[Area], points: Sequence[Point]) -> tuple[Area, ...]:
-    """A wall that touches no area and no disc; none where ten tries find none."""
+    """Draw a wall that touches no area and no disc; return () if ten tries fail."""
     for _ in range(10):
         long, wide = _pick(rng, 50, 130), _pick(rng, 8, 14)
         size = (long, wide) if rng.random() < 0.5 else (wide, long)
@@ -302,7 +302,7 @@ def _wall(rng: np.random.Generator, areas: Sequence[Area], points: Sequence[Poin
 
 
 def _fishing(name: str, rng: np.random.Generator) -> Task:
-    """A goal disc or two in the dark, near its edge, with targets beside it; the dark lies at the top."""
+    """Draw one or two goal discs in the dark near its edge, and targets outside the dark, which lies at the top."""
     deep = _pick(rng, 110, 190)
     left, wide = (0.0, TABLE) if rng.random() < 0.6 else (_pick(rng, 70, 130), _pick(rng, 200, 280))
     dark = (left, 0.0 if wide == TABLE else _pick(rng, 40, 90), wide, deep)
@@ -334,7 +334,7 @@ def _fishing(name: str, rng: np.random.Generator) -> Task:
 
 
 def _curling(name: str, rng: np.random.Generator) -> Task:
-    """One or two targets in the dark, and discs to send there; the dark lies at the top."""
+    """Draw one or two targets in the dark, and discs to send there; the dark lies at the top."""
     deep = _pick(rng, 150, 250)
     dark = (0.0, 0.0, TABLE, deep)
     targets: list[Area] = []
@@ -366,7 +366,7 @@ def _tool_use(
     walls: Sequence[Area],
     golden: Sequence[int],
 ) -> Task:
-    """The task after a drawn number of quarter turns."""
+    """Make the task, rotated by a random number of quarter turns."""
     turns = int(rng.integers(4))
     objects, ids = discs.finish()
     objects = tuple(disc if disc.at is None else replace(disc, at=_turned_point(disc.at, turns)) for disc in objects)
@@ -376,7 +376,7 @@ def _tool_use(
 
 
 def _discovery(name: str, family: str, rng: np.random.Generator) -> Task:
-    """FindTheDiff: one odd of 8 to 10, or two of 6 to 10. FindTheSame: two to four alike of 6 to 9."""
+    """Draw for FindTheDiff 1 odd disc of 8 to 10, or 2 of 6 to 10; for FindTheSame 2 to 4 equal discs of 6 to 9."""
     dipoles = 0.25 if rng.random() < 0.4 else 0.0
     kinds: list[Any] = []
     while len(kinds) < 8:
@@ -408,7 +408,7 @@ def _discovery(name: str, family: str, rng: np.random.Generator) -> Task:
 
 
 def _crafting(name: str, family: str, rng: np.random.Generator) -> Draft:
-    """Discs put down one after the other, near enough to move each other; Modifying moves some of them once more."""
+    """Draw actions that place discs in turn, near enough to move each other; Modifying places some discs afterwards."""
     discs = _Discs(rng)
     many = int(rng.integers(5, 8)) if family == "Building" else int(rng.integers(4, 7))
     for _ in range(many + int(rng.integers(3))):
@@ -427,7 +427,7 @@ def _crafting(name: str, family: str, rng: np.random.Generator) -> Draft:
 
 
 def _put(rng: np.random.Generator, one: str, put: list[Point], middle: np.ndarray) -> tuple[tuple[Any, ...], ...]:
-    """The actions that put a disc at a grid point near others, and sometimes hold it there first."""
+    """Draw actions that place a disc at a grid point near others; some hold the disc there first."""
     point = middle
     for _ in range(30):
         base = put[int(rng.integers(len(put)))] if put else middle

@@ -1,4 +1,4 @@
-"""Distances of discs from areas and of tables from goals, and masks of actions: loops over the tables of a batch."""
+"""Compute distances to areas and to goals, and masks of open actions, in loops over the tables of a batch."""
 
 import numpy as np
 from numba import njit
@@ -6,15 +6,15 @@ from numba import njit
 ABSENT, STORED, GRABBED, HELD, PLACED = range(5)
 #: Families, numbered as in `tasks.FAMILIES`; SANDBOX comes after them.
 FISHING, CURLING, FIND_THE_DIFF, FIND_THE_SAME, BUILDING, MODIFYING, SANDBOX = range(7)
-#: px of a disc from its place at the start that count as none; px/s above which a disc moves.
+#: px up to which a disc counts as still in its place at the start; px/s above which a disc moves.
 SAME_PLACE, MOVES = 0.5, 0.5
-#: Weights of the edit distance of discovery: of a missing or an additional disc, and of a wrong one.
+#: Weights of the edit distance of discovery: a missing or an additional disc, and a wrong disc.
 ADD, SUBSTITUTE = 2, 1
 
 
 @njit(cache=True)
 def area_distance(x, y, corners, count):
-    """The distance of a point from a polygon (V, 2), 0 inside and on its sides."""
+    """Return the distance of a point from a polygon (V, 2), 0 inside and on its sides."""
     inside, nearest = False, np.inf
     for k in range(count):
         ax, ay = corners[k, 0], corners[k, 1]
@@ -31,7 +31,7 @@ def area_distance(x, y, corners, count):
 
 @njit(cache=True)
 def edits(table, answer):
-    """The weighted edit distance of two sorted lists of ids; without an id twice, nothing is transposed."""
+    """Return the weighted edit distance of two sorted lists of distinct ids; transpositions cannot occur."""
     many, wanted = len(table), len(answer)
     cost = np.zeros((many + 1, wanted + 1), dtype=np.int64)
     cost[:, 0], cost[0] = ADD * np.arange(many + 1), ADD * np.arange(wanted + 1)
@@ -44,7 +44,7 @@ def edits(table, answer):
 
 @njit(cache=True)
 def _matched(distances):
-    """The least sum of distances (T, M) where each of T blocks takes a disc of its own, or none at the cost 1."""
+    """Return the least sum of distances (T, M) if each of T blocks takes its own disc, or none at cost 1."""
     blocks, discs = distances.shape
     best = np.full(1 << blocks, np.inf)
     best[0] = 0.0
@@ -67,10 +67,10 @@ def _matched(distances):
 @njit(cache=True)
 def goal_distances(rows, family, where, start_where, place, start_place, speed, cell, start_cell, theta, start_theta,
                    goal, concerned, answer, corners, counts, areas, diagonal, found):  # fmt: skip
-    """d(s, g) of each table into `found` (B,): 0 where the goal is reached, at most 1.
+    """Write d(s, g) of each table into `found` (B,): 0 if the goal is reached, at most 1.
 
     :param rows: (B,) the task of each table; arrays of tasks have K rows, others B. Areas are targets or blocks.
-    :param family: (K,). :param where, place, speed, cell, theta: (B, M), place (B, M, 2), and at the trial's start.
+    :param family: (K,). :param where, place, speed, cell, theta: (B, M), place (B, M, 2); start_: at the trial's start.
     :param goal, concerned, answer: (K, M) bool: golden discs, first stored discs, discs of the answer.
     :param corners, counts, areas: (K, T, V, 2), (K, T) and (K,) of polygons.
     """
@@ -118,11 +118,11 @@ def goal_distances(rows, family, where, start_where, place, start_place, speed, 
 
 @njit(cache=True)
 def open_actions(rows, where, place, cell, hand, waits, allowed, dark, grid, cell_size, reach, discs, cells, mask):
-    """Open actions, into `mask` (B, N) bool, in the order of `engine`.
+    """Write the open actions into `mask` (B, N) bool, in the order of `engine`.
 
     :param hand: (B,) the disc in hand + 1, or 0. :param waits: (B,) bool, tables that wait for answers.
     :param allowed: (K, grid * grid) bool, points outside the dark where a disc overlaps neither walls nor edges.
-    :param dark: (K, T, 4) areas as left, top, right, bottom; missing ones are empty.
+    :param dark: (K, T, 4) areas as left, top, right, bottom; missing areas are empty.
     """
     points = grid * grid
     first_point = 3 * discs + cells

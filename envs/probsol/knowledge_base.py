@@ -1,32 +1,32 @@
-"""The facts of an agent's experience in a KnowledgeGraph, with the evidence.
+"""Derive facts from an agent's experience and store them in a KnowledgeGraph, with their evidence.
 
-A meeting is a step that puts a disc beside another one while no third disc lies on the table: with three in reach
-nobody could tell which of them moved a disc. In a free meeting both can move; in a held one the player holds the first.
-Facts of one meeting:
+A meeting is a step that puts a disc on the table while exactly one other disc lies there: with three discs, the cause
+of a movement would be ambiguous. In a free meeting both can move; in a held meeting the player holds the first disc.
+Facts of a single meeting:
 
     (a attracts b), (a repels b)            they came nearer to each other, or farther apart; stated both ways
     (a reached b)                           a moved until it touched b
     (a stayedBy b)                          a was free and lay still, at all distances at which it met b
-    (a movedFartherThan b), (.. AsFarAs ..) both were free, and no edge of the table stopped one
+    (a movedFartherThan b), (.. AsFarAs ..) both were free, and no edge of the table stopped a disc
 
 Facts of two meetings with the same third disc, at the same place, from the same side and at the same distance:
 
-    (a didAs b), (a didOtherwiseThan b)     a and the third, free, did just as b and the third did; or they did not
-    (a endedAs b)                           as didAs, where an edge of the table stopped a disc
-    (a metAs b), (a drewAs b)               as didAs and actedAsMuchAs, where the discs touch in the end, so that only
-                                            the time, counted in steps, could tell them apart
-    (a actedMoreThan b), (.. AsMuchAs ..)   held, a moved the third and b did not, or drove it farther, or drew it in
-                                            less time
+    (a didAs b), (a didOtherwiseThan b)     a and the third, free, moved exactly as b and the third; or they did not
+    (a endedAs b)                           as didAs, but an edge of the table stopped a disc
+    (a metAs b), (a drewAs b)               as didAs and actedAsMuchAs, but the discs touch in the end, so that only
+                                            the time, counted in steps, could distinguish them
+    (a actedMoreThan b), (.. AsMuchAs ..)   held, a moved the third and b did not, or a pushed it farther, or pulled it
+                                            in less time
 
-Facts of four meetings, two of a and two of b, held beside the same third disc, once each way round:
+Facts of four meetings, two of a and two of b, held near the same third disc in two opposite orientations:
 
-    (a keptSignAs b)                        turned half round, each did again what it had done: drew or drove the third
-    (a changedSignAs b)                     each drew the third one way round, and drove it the other
+    (a keptSignAs b)                        after half a turn, each had the same effect on the third: pull or push
+    (a changedSignAs b)                     each pulled the third in one orientation, and pushed it in the other
 
-No code says what these words have to do with mass, magnetism and polarity: rules mined from experience do.
+No code relates these relations to mass, magnetism and polarity: rules mined from experience do.
 
-The facts of a run are the graph `probsol/RUN`, their evidence is `probsol/RUN/evidence`: a node for each fact, with the
-run in its name, so that one can query graphs of several runs together. Counts and amounts are literals:
+The graph `probsol/RUN` holds the facts of a run, and `probsol/RUN/evidence` their evidence: a node for each fact, with
+the run in its name, so that graphs of several runs can be queried together. Counts and amounts are literals:
 
     evidence:RUN:fishing/0:a attracts fishing/0:b       ofRun RUN, hasSubject, hasRelation, hasObject,
                                                         hasVisits 3, hasEpisodes 2,
@@ -60,7 +60,7 @@ MOVED_FARTHER, MOVED_AS_FAR = "movedFartherThan", "movedAsFarAs"
 DID_AS, ENDED_AS, MET_AS, DID_OTHERWISE = "didAs", "endedAs", "metAs", "didOtherwiseThan"
 ACTED_MORE, ACTED_AS_MUCH, DREW_AS = "actedMoreThan", "actedAsMuchAs", "drewAs"
 KEPT_SIGN, CHANGED_SIGN = "keptSignAs", "changedSignAs"
-#: px: a smaller way counts as none, a smaller difference too. Records have single precision; the physics is
+#: px: smaller movements and smaller differences count as 0. Records have single precision; the physics is
 #: deterministic.
 SEEN = 0.05
 #: px between the centres of discs that touch, and from an edge to the centre of a disc that lies at it.
@@ -68,10 +68,10 @@ TOUCH, EDGE = 2 * RADIUS + 0.6, RADIUS + 0.6
 
 
 class Meeting(NamedTuple):
-    """Two discs met: the player put `first` beside `second`.
+    """A meeting of two discs: the player put `first` on the table while `second` lay there.
 
     :ivar first, second: "TASK:ID". :ivar held: the player holds the first. :ivar boundary: of a held first, degrees.
-    :ivar starts, ends: (2, 2) px, places of both before and after. :ivar steps: of the physics until they rested.
+    :ivar starts, ends: (2, 2) px, places of both before and after. :ivar steps: physics steps of the record.
     """
 
     episode: int
@@ -85,41 +85,41 @@ class Meeting(NamedTuple):
 
     @property
     def distance(self) -> float:
-        """px between the centres at the start."""
+        """Return the distance of the centres at the start, in px."""
         return float(np.hypot(*(self.starts[0] - self.starts[1])))
 
     @property
     def moved(self) -> np.ndarray:
-        """(2,) px that each moved."""
+        """Return the distance that each disc moved, (2,) px."""
         return np.hypot(*(self.ends - self.starts).T)
 
     @property
     def nearer(self) -> np.ndarray:
-        """(2,) px that each moved towards where the other lay; negative: away from it."""
+        """Return the movement of each disc towards the start of the other, (2,) px; negative: away from it."""
         towards = (self.starts[::-1] - self.starts) / self.distance
         return ((self.ends - self.starts) * towards).sum(axis=1)
 
     @property
     def distance_after(self) -> float:
-        """px between the centres in the end."""
+        """Return the distance of the centres in the end, in px."""
         return float(np.hypot(*(self.ends[0] - self.ends[1])))
 
     @property
     def touching(self) -> bool:
-        """Whether the discs touch in the end."""
+        """Return whether the discs touch in the end."""
         return self.distance_after <= TOUCH
 
     @property
     def stopped(self) -> bool:
-        """Whether a disc that moved lies at an edge of the table in the end."""
+        """Return whether a disc that moved lies at an edge of the table in the end."""
         room = np.minimum(self.ends, TABLE - self.ends).min(axis=1)
         return bool(((room <= EDGE) & (self.moved > SEEN)).any())
 
 
 class Shown(NamedTuple):
-    """A fact that one meeting or two of them show.
+    """A fact with the meeting that completed it.
 
-    :ivar amount: of the effect, in px; of two meetings the difference.
+    :ivar amount: size of the effect in px; for two meetings the difference.
     """
 
     fact: Triple
@@ -129,7 +129,7 @@ class Shown(NamedTuple):
 
 
 def meetings(memory: Memory) -> Iterator[Meeting]:
-    """The meetings in a memory, in their order."""
+    """Yield the meetings in a memory, in order."""
     records = memory.records
     for record in records[(records["flags"] & REFUSED) == 0]:
         after = record["state_after"]
@@ -158,7 +158,7 @@ def meetings(memory: Memory) -> Iterator[Meeting]:
 
 
 def _put(memory: Memory, record: np.ndarray) -> tuple[int, np.ndarray] | None:
-    """The disc that a step put onto the table, and where; None for another step."""
+    """Return the disc that a step put onto the table, and its place; None for other steps."""
     settings, action = memory.layout.settings, record["action"]
     in_hand = np.flatnonzero((record["state"] == GRABBED) | (record["state"] == HELD))
     if settings["actions"] == "objects":
@@ -176,26 +176,26 @@ def _put(memory: Memory, record: np.ndarray) -> tuple[int, np.ndarray] | None:
 
 
 def shown(met: Iterable[Meeting]) -> list[Shown]:
-    """All facts that the meetings show, each of them alone and together, in their order."""
+    """Return all facts that follow from the meetings, alone and combined, in order."""
     experience = Experience()
     found = [one for each in met for one in experience.add(each)]
     return [*found, *experience.stayed()]
 
 
 class Experience:
-    """The meetings of an agent so far, and the facts that a further one shows."""
+    """Collect the meetings of an agent, and derive the facts that each new meeting adds."""
 
     def __init__(self) -> None:
         self._still: dict[tuple[str, str], list[Meeting]] = defaultdict(list)
         self._moved: set[tuple[str, str]] = set()
         self._setups: dict[tuple[int, ...], list[tuple[str, str, Meeting]]] = defaultdict(list)
-        #: (.., first, second, ..) of a held first: its boundary -> px by which it drew the second.
+        #: (.., first, second, ..) of a held first: its boundary -> px by which it pulled the second.
         self._drew: dict[tuple[int | str, ...], dict[int, float]] = defaultdict(dict)
-        #: (episode, second): each first that was held both ways round -> whether it did the same.
+        #: (episode, second): each first that was held in opposite orientations -> whether its effect was the same.
         self._kept: dict[tuple[int, str], dict[str, bool]] = defaultdict(dict)
 
     def add(self, each: Meeting) -> list[Shown]:
-        """The facts of a meeting, alone and together with each one before, but for (a stayedBy b); see `stayed`."""
+        """Return the facts of a meeting, alone and with each earlier meeting, except (a stayedBy b); see `stayed`."""
         found = list(_of_one(each))
         names = each.first, each.second
         for i in (1,) if each.held else (0, 1):
@@ -213,7 +213,7 @@ class Experience:
         return [*found, *self._of_turning(each)] if each.held else found
 
     def _of_turning(self, each: Meeting) -> Iterator[Shown]:
-        """The facts of a held first that was turned half round, and of others turned beside the same second."""
+        """Yield the facts about a held first that made half a turn, and others that did so near the same second."""
         way = float(each.nearer[1])
         if abs(way) <= SEEN:
             return
@@ -229,13 +229,13 @@ class Experience:
                 yield Shown(fact, each.episode, each.distance, abs(way))
 
     def stayed(self) -> list[Shown]:
-        """(a stayedBy b) where b never moved a."""
+        """Return (a stayedBy b) for each free meeting, if b never moved a."""
         lasting = ((pair, many) for pair, many in self._still.items() if pair not in self._moved)
         return [Shown((a, STAYED_BY, b), one.episode, one.distance, 0.0) for (a, b), many in lasting for one in many]
 
 
 def _rounded(each: Meeting, subject: int) -> tuple[int, ...]:
-    """Places at the start, that of the subject first, in tenths of a px."""
+    """Return the places at the start, the subject's first, in tenths of a px."""
     return tuple(np.rint(each.starts[[subject, 1 - subject]] * 10).astype(int).ravel().tolist())
 
 
@@ -258,9 +258,9 @@ def _of_one(each: Meeting) -> Iterator[Shown]:
 
 
 def _of_two(one: str, its: Meeting, other: str, others: Meeting, subject: int) -> Iterator[Shown]:
-    """The facts of two meetings with the same third disc about those who met it.
+    """Yield the facts of two meetings with the same third disc about the discs that met it.
 
-    :param subject: the place of `one` and of `other` in their meetings; the third has the other place.
+    :param subject: the index of `one` and of `other` in their meetings; the third disc has the other index.
     """
     third = 1 - subject
     apart = float(np.abs(its.ends[[subject, third]] - others.ends[[subject, third]]).max())
@@ -301,7 +301,7 @@ def _of_two(one: str, its: Meeting, other: str, others: Meeting, subject: int) -
 
 
 class Evidence(NamedTuple):
-    """How often the meetings of a memory showed a fact, and in how many episodes; see `Shown`.
+    """The number of times and of episodes in which the meetings of a memory showed a fact; see `Shown`.
 
     :ivar distances, amounts: least and greatest.
     """
@@ -315,7 +315,7 @@ class Evidence(NamedTuple):
 
 @checked
 def evidence(memory: Memory) -> list[Evidence]:
-    """The facts that a memory shows, sorted, with their evidence."""
+    """Return the facts that follow from a memory, sorted, with their evidence."""
     found = []
     for fact, many in sorted(grouped((each.fact, each) for each in shown(meetings(memory))).items()):
         distances, amounts = [one.distance for one in many], [one.amount for one in many]
@@ -326,7 +326,7 @@ def evidence(memory: Memory) -> list[Evidence]:
 
 @checked
 def add_memory(graph: "KnowledgeGraph", memory: Memory, run: str) -> dict[str, int]:
-    """Replace the graphs probsol/RUN and probsol/RUN/evidence by what a memory shows.
+    """Replace the graphs probsol/RUN and probsol/RUN/evidence with the facts and evidence of a memory.
 
     :returns: name of each graph -> number of facts.
     """

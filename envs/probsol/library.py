@@ -1,6 +1,6 @@
-"""Tasks by name: designed ones, generated ones with a certificate, files and folders.
+"""Load tasks by name: designed tasks, certified generated tasks, files and folders.
 
-A generated task ships as a row of certified.jsonl.gz, from which it is made again when somebody asks for it.
+A generated task ships as a row of certified.jsonl.gz and is rebuilt from this row on demand.
 """
 
 import gzip
@@ -30,10 +30,10 @@ from .tasks import FAMILIES, Task, read_task
 SCHEMA = "gumption/probsol-certified/1"
 SHIPPED = files("gumption.envs.probsol")
 DESIGNED, CERTIFIED = "designed", "certified.jsonl.gz"
-#: Characters of a task's hash that a row keeps.
+#: Number of characters of a task's hash that a row stores.
 DIGITS = 16
 FOLDS = 10
-#: Tenths of a family that a fold tests, and that it keeps to choose settings by.
+#: Tenths of a family in the test part of a fold, and in its validation part.
 TEST, VALIDATION = 2, 1
 #: Colours of anonymous discs, by their number.
 PALETTE = ("steelblue", "peru", "seagreen", "orchid", "goldenrod", "slategray", "tomato", "olive", "teal", "plum",
@@ -41,22 +41,22 @@ PALETTE = ("steelblue", "peru", "seagreen", "orchid", "goldenrod", "slategray", 
 
 
 def family_of(name: str) -> str | None:
-    """The family of a name in small letters, "fishing"; None where there is none."""
+    """Return the family with a name in lower case, such as "fishing"; None for other names."""
     return next((family for family in FAMILIES if family.lower() == name), None)
 
 
 @cache
 def designed(family: str) -> tuple[Task, ...]:
-    """The designed tasks of a family, by number. 2 and 3, and 4 and 5, look alike and need different strategies."""
+    """Return a family's designed tasks by number. 2 and 3, and 4 and 5, look alike but need different strategies."""
     folder = SHIPPED / DESIGNED / family.lower()
     paths = [Path(str(each)) for each in folder.iterdir() if each.name.endswith(".json")] if folder.is_dir() else []
     return tuple(read_task(path) for path in sorted(paths, key=lambda path: int(path.stem)))
 
 
 def find_tasks(given: Any, partition: str = "all", fold: int = 0) -> tuple[Task, ...]:
-    """The tasks that a name, a path, a mapping or a `Task` stands for; see `ProbSolSettings`.
+    """Return the tasks for a name, a path, a mapping or a `Task`; see `ProbSolSettings`.
 
-    :param partition, fold: of generated tasks, the part of the split within families.
+    :param partition, fold: select generated tasks by the split within families.
     :raises InputError: there is no such task, or it cannot be read.
     """
     if isinstance(given, str):
@@ -86,7 +86,7 @@ def find_tasks(given: Any, partition: str = "all", fold: int = 0) -> tuple[Task,
 
 
 def task_files(folder: Path) -> list[Path]:
-    """The task files of a folder, sorted; InputError where there is none."""
+    """Return the sorted task files of a folder; raise InputError if there is none."""
     paths = sorted(folder.rglob("*.json"))
     if not paths:
         raise InputError(f"{folder}: no task in this folder; it holds files of tasks, *.json")
@@ -94,7 +94,7 @@ def task_files(folder: Path) -> list[Path]:
 
 
 def is_shipped(task: Task, how: str) -> bool:
-    """Whether the task's name stands for it in every copy of gumption; `how` as in `renamed`."""
+    """Return whether gumption ships this task under its name; `how` as in `renamed`."""
     try:
         found = find_tasks(task.name)
     except InputError:
@@ -103,7 +103,7 @@ def is_shipped(task: Task, how: str) -> bool:
 
 
 def renamed(task: Task, how: str) -> Task:
-    """The task with other colours and names: "anonymous" ones, or its own "shuffled" among its discs."""
+    """Return the task with other colours and names: "anonymous", or its own "shuffled" among its discs."""
     if how == "real":
         return task
     if how == "anonymous":
@@ -122,10 +122,10 @@ def renamed(task: Task, how: str) -> Task:
 
 
 def partition_of(family: str, seeds: Sequence[int], fold: int) -> list[str]:
-    """The part of each seed of a family: train (70 %), validation (10 %) or test (20 %).
+    """Return the part of each seed of a family: train (70 %), validation (10 %) or test (20 %).
 
-    A hash assigns each seed to a tenth of its family, so that further seeds move no other one. Fold f tests the tenths
-    f and f + 1 and validates on f + 2, modulo 10.
+    A hash assigns each seed to a tenth of its family, independent of other seeds. Fold f tests on the tenths f and
+    f + 1 and validates on f + 2, modulo 10.
     """
     names = [f"{family.lower()}/seed-{seed}" for seed in seeds]
     tenths = [int(hashlib.sha256(name.encode()).hexdigest()[:8], 16) % FOLDS for name in names]
@@ -137,9 +137,9 @@ def partition_of(family: str, seeds: Sequence[int], fold: int) -> list[str]:
 class Row:
     """The outcome of a seed of a family.
 
-    :ivar outcome: one of `OUTCOMES`. :ivar solution: actions by name, () where none was found.
+    :ivar outcome: an element of `OUTCOMES`. :ivar solution: actions by name, () if there is none.
     :ivar hash: the first characters of the task's hash. :ivar chance: share of masked random policies that solved the
-        task in one trial; 0 where they did not play.
+        task in one trial; 0 if they did not play.
     """
 
     family: str
@@ -151,9 +151,9 @@ class Row:
     chance: float
 
     def task(self) -> Task:
-        """The task, made again, with the solution.
+        """Rebuild the task, with the solution.
 
-        :raises InputError: it differs from the certified one.
+        :raises InputError: it differs from the certified task.
         """
         task = replace(finish(self.family, self.seed, self.decision), solution=tuple(map(tuple, self.solution)))
         if task.hash[:DIGITS] != self.hash:
@@ -161,7 +161,7 @@ class Row:
         return task
 
     def to_json(self) -> list[Any]:
-        """The row as a line of a file."""
+        """Return the row as a list for a line of a file."""
         decision = [self.decision.draft, self.decision.start, self.decision.end]
         solution = " ".join(",".join(map(str, action)) for action in self.solution)
         many = len(self.solution)
@@ -182,9 +182,9 @@ class Row:
 
 
 def read_rows(path: Path) -> list[Row]:
-    """The rows of a file that `write_rows` wrote, plain or packed.
+    """Read the rows of a file from `write_rows`, plain or packed.
 
-    :raises InputError: it cannot be read, or holds something else.
+    :raises InputError: the file cannot be read, or has other content.
     """
     try:
         with open_packed(path) as file:
@@ -203,7 +203,7 @@ def read_rows(path: Path) -> list[Row]:
 
 
 def write_rows(path: Path, rows: Iterable[Row]) -> None:
-    """Write rows sorted by family and seed, packed where the name ends in .gz; the same rows give the same bytes."""
+    """Write rows sorted by family and seed, packed if the name ends in .gz; the same rows give the same bytes."""
     ordered = sorted(rows, key=lambda row: (FAMILIES.index(row.family), row.seed))
     lines = [json.dumps({"schema": SCHEMA}), *(json.dumps(row.to_json(), separators=(",", ":")) for row in ordered)]
     content = "".join(f"{line}\n" for line in lines).encode()
@@ -212,14 +212,14 @@ def write_rows(path: Path, rows: Iterable[Row]) -> None:
 
 @cache
 def certified() -> dict[str, tuple[Row, ...]]:
-    """Family -> the rows of its certified seeds that ship with gumption, by seed."""
+    """Return family -> the rows of its certified seeds that ship with gumption, by seed."""
     rows = read_rows(Path(str(SHIPPED / CERTIFIED)))
     return {family: tuple(row for row in rows if row.family == family) for family in FAMILIES}
 
 
 @cache
 def generated(family: str, partition: str = "all", fold: int = 0) -> tuple[Task, ...]:
-    """The certified tasks of a part of a family, by seed; see `partition_of`."""
+    """Return the certified tasks of a part of a family, by seed; see `partition_of`."""
     rows = certified()[family]
     parts = partition_of(family, [row.seed for row in rows], fold)
     return tuple(_made(row) for row, part in zip(rows, parts, strict=True) if partition in ("all", part))

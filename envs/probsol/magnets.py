@@ -1,15 +1,15 @@
-"""Magnets on a table as factors, an entity type and rules of `gumption.envs.physics` (ProbSol, "Introduction" and B.3).
+"""Magnets on a table as factors, entity types and rules of `gumption.envs.physics` (ProbSol, "Introduction" and B.3).
 
-Law: a pole q1 at p1 gives the disc of mass M2 that has a pole q2 at p2 the acceleration
+Law: a pole q1 at p1 accelerates the disc of mass M2 that has a pole q2 at p2 by
 
-    K q1 q2 / (M2 max(r, cut)^2)     along p2 - p1, r = |p2 - p1|: equal signs repel, opposite ones attract.
+    K q1 q2 / (M2 max(r, cut)^2)     along p2 - p1, r = |p2 - p1|: equal signs repel, opposite signs attract.
 
-Friction decelerates by k whatever the mass, and smaller accelerations move no disc at rest (static = kinetic).
+Friction decelerates by k for any mass, and smaller accelerations move no disc at rest (static = kinetic).
 
-A task may let forces turn dipoles (`TURNING_RULES`). The acceleration a of a pole at r from the centre is an angular
+In some tasks forces turn dipoles (`TURNING_RULES`). The acceleration a of a pole at r from the centre is an angular
 acceleration M (r x a) / I, with I = M R^2 / 2. A disc presses on the table evenly, so that friction has the moment
-2/3 k M R (the integral of k r over the mass): it decelerates turning by 4/3 k / R whatever the mass, and smaller
-angular accelerations turn nothing.
+2/3 k M R (the integral of k r over the mass): it decelerates turning by 4/3 k / R for any mass, and smaller angular
+accelerations turn no disc.
 """
 
 from collections.abc import Callable
@@ -37,11 +37,11 @@ from gumption.envs.physics.factors import (
 from gumption.envs.physics.rules import Aggregate, Differential, Rule, SetFactor, read_rule
 from gumption.envs.physics.shapes import circle
 
-#: Side of the table and radius of a disc, in px; physics steps a second.
+#: Side of the table and radius of a disc, in px; physics steps per second.
 TABLE, RADIUS, FRAMERATE = 480.0, 12.0, 60
-#: K, in px^3/s^2: from rest a medium magnet attracts another one up to 155 px, where K / 155^2 is the friction of 20.
+#: K, in px^3/s^2: at rest, medium magnets attract each other up to 155 px, where K / 155^2 equals the friction of 20.
 COUPLING = 20.0 * 155.0**2
-#: The least distances of poles in px that the law uses: of two monopoles, and with a dipole.
+#: Lower bounds in px for the distance of poles in the law: for two monopoles, and with a dipole.
 CUT, DIPOLE_CUT = 24.0, 12.0
 #: px from the centre of a dipole to each of its poles.
 ARM = 6.0
@@ -52,23 +52,23 @@ LAWS = {"real": 1.0, "counterfactual": -1.0, "inert": 0.0}
 
 
 class Pole(Factor, base="float"):
-    """The magnetism of a disc, signed by its polarity; of a dipole the magnetism of its + pole."""
+    """The magnetism of a disc, signed by its polarity; for a dipole, the magnetism of its + pole."""
 
 
 class OtherPole(Factor, base="float"):
-    """The second pole of a dipole; 0 for a disc of one pole."""
+    """The signed magnetism of the second pole of a dipole; 0 for a disc with one pole."""
 
 
 class Arm(Factor, base="vector"):
-    """From the centre of a dipole to its + pole, in px."""
+    """The vector from the centre of a dipole to its + pole, in px."""
 
 
 class Coupling(Parameter, default=COUPLING):
-    """K of the law, in px^3/s^2; negative where opposite poles repel."""
+    """K of the law, in px^3/s^2; negative if opposite poles repel."""
 
 
 class TableFriction(Parameter, default=20.0):
-    """k, the deceleration by the table, in px/s^2."""
+    """The deceleration k by the table, in px/s^2."""
 
 
 class Disc(Thing):
@@ -91,8 +91,8 @@ class TurningDisc(Disc):
 
 
 def _pull(first: bool, second: bool) -> Rule:
-    """The law between one pole of the source and one of the target; `first` and `second` say whether it is the first
-    pole, of a dipole the + pole."""
+    """Make the rule for a pole of the source and a pole of the target. `first` and `second` select the first pole (of a
+    dipole, the + pole)."""
 
     def magnetism(source: Any, target: Any, k: Any) -> Any:
         *one, there = source
@@ -112,7 +112,7 @@ def _pull(first: bool, second: bool) -> Rule:
 
 
 def _attraction(one: Any, other: Any, k: Any, first: bool, second: bool) -> tuple[Any, Any]:
-    """The acceleration of the other disc by these two poles, and where both poles are there."""
+    """Return the acceleration of the other disc by these two poles, and a mask: both poles exist."""
     (x1, q1, other1, arm1), (x2, q2, other2, arm2, m2) = one, other
     charge1, charge2 = q1 if first else other1, q2 if second else other2
     at1, at2 = (x1 + arm1 if first else x1 - arm1), (x2 + arm2 if second else x2 - arm2)
@@ -125,8 +125,8 @@ def _attraction(one: Any, other: Any, k: Any, first: bool, second: bool) -> tupl
 
 
 def _twist(first: bool, second: bool) -> Rule:
-    """The turning of the target by the law between two poles, after both discs have turned for this step: as with
-    motion, velocities come first, so that the integration gains no energy."""
+    """Make the rule by which a force between two poles turns the target. It uses the arms after this step's turning:
+    as with motion, velocities are updated first, so that the integration gains no energy."""
 
     def twist(source: Any, target: Any, k: Any, friction: Any, framerate: Any) -> Any:
         x1, q1, other1, arm1, spin1, there = source
@@ -151,19 +151,19 @@ def _twist(first: bool, second: bool) -> Rule:
 
 
 def _braked(spin: Any, friction: Any, framerate: Any) -> Any:
-    """A spin after the friction of a step."""
+    """Return the spin after a step's friction."""
     return np.sign(spin) * np.maximum(np.abs(spin) - 4.0 / 3.0 * friction / RADIUS / framerate, 0.0)
 
 
 def _turned(arm: Any, angle: Any) -> Any:
-    """An arm turned by an angle from the x axis to the y axis."""
+    """Rotate an arm by an angle, from the x axis to the y axis."""
     return arm * np.cos(angle) + tangent(arm) * np.sin(angle)
 
 
 def turning_friction(
     spin: Spin, mobile: Mobile, alive: Alive, friction: TableFriction, framerate: Framerate
 ) -> Differential[Spin]:
-    """The table decelerates turning; a held disc does not turn."""
+    """Decelerate turning by friction; a held disc does not turn."""
     left = np.where(mobile & alive, _braked(spin, friction, framerate), 0.0)
     return Differential(spin, (left - spin) * framerate)
 
@@ -171,16 +171,16 @@ def turning_friction(
 def turn(
     arm: Arm, spin: Spin, mobile: Mobile, alive: Alive, friction: TableFriction, framerate: Framerate
 ) -> SetFactor[Arm]:
-    """Arms turn."""
+    """Rotate arms by their spin."""
     return SetFactor(arm, _turned(arm, _braked(spin, friction, framerate) / framerate), where=mobile & alive)
 
 
 def table_friction(drag: Drag, alive: Alive, k: TableFriction) -> Aggregate[Drag]:
-    """The table decelerates every disc by k."""
+    """Decelerate every disc on the table by k."""
     return Aggregate(drag, k, where=alive)
 
 
-# Under their own names, as pickle needs them.
+# Module names, because pickle looks the rules up by name.
 magnetism_aa, magnetism_ab, magnetism_ba, magnetism_bb = (
     _pull(first, second) for first in (True, False) for second in (True, False)
 )
@@ -192,7 +192,7 @@ RULES: tuple[str | Callable[..., Any], ...] = (
     "accelerate",
     "move",
 )
-#: The same where forces turn dipoles, of discs of the type TurningDisc.
+#: The rules if forces turn dipoles; discs have the type TurningDisc.
 TURNING_RULES: tuple[str | Callable[..., Any], ...] = (
     *(twist_aa, twist_ab, twist_ba, twist_bb),
     read_rule(turning_friction),

@@ -1,7 +1,7 @@
 """A memory of ProbSol's tables: the steps of an agent, in the files that `gumption.envs.memory` describes.
 
-A record holds what a player can see of the discs before and after an action, so no mass, magnetism or polarity. Beside
-the records lies tasks.jsonl, a line for each task: its name, the ids of its discs, and its hash.
+A record holds the visible state of the discs before and after an action, without mass, magnetism and polarity. The file
+tasks.jsonl in the same folder has a line for each task: its name, the ids of its discs, and its hash.
 """
 
 import os
@@ -26,7 +26,7 @@ OVER, SOLVED, REFUSED = 1, 2, 4  # bits of `flags`
 
 @checked
 def layout(discs: Whole, cells: Whole, actions: ActionForm) -> Layout:
-    """The record of a step; `discs` and `cells` are M and G, on which the numbers of actions depend."""
+    """Return the layout of the record of a step. Action numbers depend on `discs` and `cells`, which are M and G."""
     fields = [
         ("task", "<i4"),
         ("episode", "<i4"),
@@ -50,11 +50,11 @@ def layout(discs: Whole, cells: Whole, actions: ActionForm) -> Layout:
 class Memory(TransitionMemory):
     """The steps of an agent; `records` has the fields of `layout`.
 
-    `task` is a place in `tasks`; `episode` numbers episodes over the whole memory, `trial` the trials of one from 1.
-    Before the step: `state` (n, M) numbers of `geometry` (0 for no disc), `place` (n, M, 2) px of discs that are placed
-    or held, else 0, and `boundary` (n, M) degrees of a held disc, else 0. The step: `action`, `reward`, `flags` (OVER:
-    the episode; SOLVED: the task; REFUSED: nothing was done) and `steps` of the physics. After the step: state_after,
-    place_after, boundary_after, which after a failed CHECK are the start of the next trial.
+    `task` is an index into `tasks`; `episode` numbers the episodes of the memory, `trial` an episode's trials, from 1.
+    Before the step: `state` (n, M) numbers of `geometry` (0 for no disc), `place` (n, M, 2) px of placed or held discs,
+    else 0, and `boundary` (n, M) degrees of a held disc, else 0. The step: `action`, `reward`, `flags` (OVER: the
+    episode ended; SOLVED: the task; REFUSED: no effect) and physics `steps`. After the step: state_after, place_after,
+    boundary_after, which after a failed CHECK are the start of the next trial.
 
     :ivar tasks: (name, ids of its discs) of each task.
     """
@@ -66,7 +66,7 @@ class Memory(TransitionMemory):
 
     @classmethod
     def load(cls, folder: str | os.PathLike[str]) -> "Memory":
-        """The memory in a folder.
+        """Load a memory from a folder.
 
         :raises InputError: as `TransitionMemory.load`, and for a tasks.jsonl that does not fit the records.
         """
@@ -85,7 +85,7 @@ class Memory(TransitionMemory):
 
 
 def visible(tables: Tables) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The fields of a record that show the tables: state (B, M), place (B, M, 2), boundary (B, M)."""
+    """Return the visible state of the tables for a record: state (B, M), place (B, M, 2), boundary (B, M)."""
     on_table = (tables.where == PLACED) | (tables.where == HELD)
     boundary = np.where(tables.where == HELD, tables.theta * 45, 0)
     return tables.where.copy(), np.where(on_table[..., None], tables.place, 0.0), boundary

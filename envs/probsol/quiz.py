@@ -1,8 +1,8 @@
 """Questions of a quiz and their true answers (ProbSol, B.3: Concept and Theory Knowledge Constraint).
 
-A question asks for discs with a property, {"ask": "mass", "which": "largest"}, or for two discs that share one, {"ask":
-"pair", "same": "magnetism"}. SPARQL finds the answers in a KnowledgeGraph of the discs' properties, with the boundaries
-at the CHECK that opened the quiz. `tasks` imports this module, so a task is Any here.
+A question asks for discs with a property, {"ask": "mass", "which": "largest"}, or for two discs that share a property,
+{"ask": "pair", "same": "magnetism"}. SPARQL queries compute the answers from a KnowledgeGraph of the discs' properties,
+with the boundaries at the CHECK that opened the quiz. `tasks` imports this module, so a task has the type Any here.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -43,17 +43,17 @@ _PAIRS = {
 
 
 def disc_label(task: Any, id: str) -> str:
-    """The label of a disc in a graph: "fishing/0:a"."""
+    """Return the label of a disc in a graph, such as "fishing/0:a"."""
     return f"{task.name}:{id}"
 
 
 def property_facts(task: Any, theta: Sequence[int] | None = None) -> Iterator[Triple]:
-    """The properties of the discs of a task, and how they compare.
+    """Yield the properties of the discs of a task, and the comparisons of discs.
 
-    (disc hasMass CLASS), (disc hasMagnetism CLASS), (disc hasPolarity +, - or dipole), of dipoles (disc hasBoundary
+    (disc hasMass CLASS), (disc hasMagnetism CLASS), (disc hasPolarity +, - or dipole), for dipoles (disc hasBoundary
     NAME); (a heavierThan b) and (a strongerThan b) by the numbers of the classes; (a samePolarity b).
 
-    :param theta: degrees of each disc, 0 to 315; None for those at the start.
+    :param theta: degrees of each disc, 0 to 315; None for the degrees at the start.
     """
     for k, disc in enumerate(task.objects):
         label = disc_label(task, disc.id)
@@ -74,11 +74,11 @@ def property_facts(task: Any, theta: Sequence[int] | None = None) -> Iterator[Tr
 
 
 def quiz_facts(task: Any) -> Iterator[Triple]:
-    """The questions of a task and their true answers.
+    """Yield the questions of a task and their true answers.
 
     (task hasQuestion q), (q asksFor mass, magnetism, boundary or pair), (q asksWhich WHICH) or (q asksSame WHAT), and
-    (q hasAnswer disc), or of a pair (q hasAnswer p), (p hasMember disc) twice. Questions about boundaries have no
-    answers here: these depend on how the player turns the discs.
+    (q hasAnswer disc), or for a pair (q hasAnswer p), (p hasMember disc) twice. Questions about boundaries have no
+    answers here, because these depend on how the player turns the discs.
     """
     for k, question in enumerate(task.quiz):
         label = f"{task.name}/question {k}"
@@ -100,7 +100,7 @@ def quiz_facts(task: Any) -> Iterator[Triple]:
 
 
 def right_answers(task: Any, question: Mapping[str, str], theta: Sequence[int] | None = None) -> set[frozenset[str]]:
-    """The right answers to a question, each a set of one id, or of the two ids of a pair; `theta` as of
+    """Return the right answers to a question, each a set of one id, or of the two ids of a pair; `theta` as in
     `property_facts`."""
     graph = _graph(tuple(property_facts(task, theta)))
     which = question.get("which", "")
@@ -127,10 +127,10 @@ def _graph(facts: tuple[Triple, ...]) -> "KnowledgeGraph":
 
 
 def read_question(given: Any, task: Any, where: str) -> Mapping[str, str]:
-    """A question of a task file, checked.
+    """Check and return a question of a task file.
 
     :param where: the file and the field, "mine.json: quiz[0]".
-    :raises InputError: no question, or one without a right answer.
+    :raises InputError: not a question, or a question without a right answer.
     """
     if not isinstance(given, Mapping):
         raise InputError(f'{where}: is {shown(given)}; it is an object such as {{"ask": "mass", "which": "largest"}}')
@@ -155,7 +155,7 @@ def read_question(given: Any, task: Any, where: str) -> Mapping[str, str]:
 
 
 def choice(where: str, value: Any, choices: Sequence[str]) -> str:
-    """The value, if it is one of some texts; else InputError with the nearest of them."""
+    """Return the value if it is among the choices; else raise InputError with the nearest choice."""
     if not isinstance(value, str) or value not in choices:
         hint = did_you_mean(value, choices, f"it can be {', '.join(choices)}")
         raise InputError(f"{where}: is {shown(value)}; {hint}")
@@ -163,7 +163,7 @@ def choice(where: str, value: Any, choices: Sequence[str]) -> str:
 
 
 def questions(task: Any) -> list[dict[str, Any]]:
-    """The questions of a task as its file has them, each with its "text" for people."""
+    """Return the questions of a task as in its file, each with a readable "text"."""
     return [{**question, "text": _text(question)} for question in task.quiz]
 
 
@@ -179,9 +179,9 @@ def _text(question: Mapping[str, str]) -> str:
 
 
 def is_right(task: Any, answers: Any, theta: Sequence[int]) -> bool:
-    """Whether the answer to each question names at least one disc, and no wrong one.
+    """Return whether the answer to each question names at least one disc, and no wrong disc.
 
-    :param answers: a list of ids for each question, exactly two for a pair.
+    :param answers: a list of ids for each question, exactly two ids for a pair.
     :param theta: degrees of each disc at CHECK.
     :raises InputError: not one list for each question, an id that no disc has, or not two discs for a pair.
     """

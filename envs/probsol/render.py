@@ -1,7 +1,7 @@
-"""A table as shapes to draw (data that a browser's canvas draws as well), and as an array of pixels.
+"""Draw a table as shapes (plain data, also for a browser's canvas) and as an array of pixels.
 
-A picture shows only what the player may see: colours, ids, names, places, areas, and the boundary of a held disc, drawn
-alike for discs of one pole and dipoles.
+A picture shows only what the player may see: colours, ids, names, places, areas, and the boundary of a held disc, which
+looks the same for monopoles and dipoles.
 """
 
 from collections.abc import Iterator, Sequence
@@ -21,10 +21,10 @@ if TYPE_CHECKING:
     from PIL.ImageDraw import ImageDraw
     from PIL.ImageFont import FreeTypeFont, ImageFont
 
-#: Width and height in px of a cell of the side bar, cells in a column above the hand, and the place of the hand.
+#: Width and height in px of a cell of the side bar, number of cells in a column above the hand, and the hand's place.
 BAR, SLOT, SLOTS = 48, 36, 12
 HAND = BAR / 2, TABLE - (TABLE - SLOT * SLOTS) / 2
-#: The drawing is so many times as large as the picture, so that lines come out smooth.
+#: The drawing is larger than the picture by this factor and then reduced, for smooth lines.
 FINE = 2
 PAPER, GRIDLINE, DARK, WALL = "#f4f1e8", "#e9e4d6", "#6f6d69", "#3a3937"
 SIDE, SLOT_FILL, SLOT_LINE, WEAK = "#d9d4c6", "#efebe0", "#b9b2a0", "#8d8674"
@@ -35,17 +35,17 @@ Shape = dict[str, Any]
 
 
 def picture_size(cells: int) -> tuple[int, int]:
-    """Width and height in px of the picture of a table whose side bar has so many cells."""
+    """Return the width and height in px of the picture of a table with a number of cells in the side bar."""
     return BAR * -(-cells // SLOTS) + int(TABLE), int(TABLE)
 
 
 def pixels(tables: Tables, task: Task, i: int = 0) -> np.ndarray:
-    """Table i as (480, 528, 3) uint8; wider with more than 12 cells."""
+    """Draw table i as (480, 528, 3) uint8; wider if there are more than 12 cells."""
     return np.array(painted(shapes(tables, task, i), picture_size(tables.cells)))
 
 
 def shapes(tables: Tables, task: Task, i: int = 0) -> list[Shape]:
-    """The shapes of a picture of table i, from back to front; plain data for JSON.
+    """Return the shapes of a picture of table i, from back to front, as plain data for JSON.
 
     Each is a dict with "shape" and, in px of the picture (y downwards), its measures: "rect" x, y, width, height;
     "circle" x, y, radius; "path" points, closed; "text" x, y (its middle), text, size. `fill` and `line` are CSS
@@ -112,7 +112,7 @@ def _discs(tables: Tables, task: Task, i: int, left: float) -> Iterator[Shape]:
 
 
 def _held(x: float, y: float, theta: int, name: str, size: float) -> Iterator[Shape]:
-    """A ring, the boundary across the disc, a dot on the side that theta points to, and the name on the other side."""
+    """Draw a ring, the boundary across the disc, a dot on the side of theta, and the name on the other side."""
     yield _circle(x, y, RADIUS + 3.5, None, INK, 2)
     dx, dy = cos(radians(theta)), -sin(radians(theta))
     reach = RADIUS - 1
@@ -130,7 +130,7 @@ def _slot(cell: int) -> tuple[float, float]:
 
 @lru_cache(maxsize=256)
 def _readable_on(color: str) -> str:
-    """Black or white, whichever is legible on the colour."""
+    """Return black or white, whichever is legible on the colour."""
     from PIL import ImageColor
 
     red, green, blue = ImageColor.getrgb(color)[:3]
@@ -161,7 +161,7 @@ def _text(x: float, y: float, text: str, size: float, fill: str) -> Shape:
 
 
 def painted(drawn: Sequence[Shape], size: tuple[int, int]) -> "Image":
-    """The shapes as a picture of so many pixels."""
+    """Draw the shapes as a picture of `size`, (width, height) in px."""
     from PIL import Image as images
     from PIL import ImageDraw
 

@@ -1,4 +1,4 @@
-"""Plays a recorded episode again with the same states: each action at its step of its trial."""
+"""Replay a recorded episode with the same states: each action at its step of its trial."""
 
 from collections.abc import Callable, Mapping
 from importlib.metadata import version
@@ -14,19 +14,19 @@ from .library import find_tasks, renamed
 from .tasks import Task, read_task
 
 ENV = "gumption/ProbSol-v0"
-#: Called with the table during a replay, and with the last action in words, "" at the beginning.
+#: Called during a replay with the environment and the last action in words, "" at the beginning.
 Look = Callable[[ProbSolVectorEnv, str], None]
 
 
 def replay(
     record: Mapping[str, Any], where: str = "the record", look: Look | None = None, every: int = 3
 ) -> ProbSolVectorEnv:
-    """Play a record again in a batch of one, and return it at the end of the episode.
+    """Replay a record in a batch of size 1, and return this batch at the end of the episode.
 
     :param where: the record, for messages.
-    :param look: called at the beginning, before and after each action, and every so many physics steps while discs
-        move.
-    :raises InputError: a record of another environment, version or task, a damaged one, or an action whose recorded
+    :param look: called at the beginning, before and after each action, and after every `every` physics steps while
+        discs move.
+    :raises InputError: a record of another environment, version or task, a damaged record, or an action whose recorded
         state differs from the state here.
     """
     seen = look or (lambda env, done: None)
@@ -60,7 +60,7 @@ def replay(
 
 
 def _begun(record: Mapping[str, Any], where: str) -> ProbSolVectorEnv:
-    """The batch of one in which the episode begins."""
+    """Make the batch of size 1 and begin the episode."""
     if record["env"] != ENV:
         raise InputError(f"{where}: env: is {shown(record['env'])}; episodes of {ENV} are replayed here")
     if record["version"] != version("gumption"):
@@ -87,7 +87,7 @@ def _begun(record: Mapping[str, Any], where: str) -> ProbSolVectorEnv:
 
 
 def recorded_solution(task: Task) -> dict[str, Any]:
-    """The record of a task's own solution under the task's law; InputError where it has none."""
+    """Record the task's own solution under the task's law; raise InputError if it has none."""
     if not task.solution:
         raise InputError(f"the task {task.name!r} has no recorded solution")
     env = ProbSolVectorEnv(1, autoreset_mode="Disabled", task=task)
@@ -102,8 +102,8 @@ def recorded_solution(task: Task) -> dict[str, Any]:
 
 
 def _run_to(env: ProbSolVectorEnv, step: int, look: Look, done: str, every: int) -> None:
-    """Let time pass until a step of the trial, in pieces as long as something moves. Limits are checked only at its
-    end, as during the recording."""
+    """Run up to a step of the trial, in pieces while a disc moves. Limits are checked only at the end, as during the
+    recording."""
     tables = env.tables
     while not tables.calm[0] and tables.steps[0] + every < step:
         tables.run(np.array([every]), np.array([True]))

@@ -63,9 +63,9 @@ class ProbSolSettings:
     max_grid_num: Size | None = None
 
     def load_tasks(self) -> tuple[Task, ...]:
-        """The tasks that `task` names, with the names that `names` gives.
+        """Load the tasks of `task`, with colours and names by `names`.
 
-        :raises InputError: no such task, or one that cannot be read.
+        :raises InputError: there is no such task, or it cannot be read.
         """
         from .library import find_tasks, renamed
 
@@ -80,7 +80,7 @@ class ProbSolSettings:
         return tuple(renamed(self.checked_task(task), self.names) for task in found)
 
     def checked_task(self, task: Task) -> Task:
-        """The task; InputError if its limit of the time before an action is shorter than an action."""
+        """Return the task; raise InputError if its limit of the time before an action is shorter than an action."""
         limit = task.constraints.get("action_time")
         if limit is not None and limit < (self.action_seconds or 0.0):
             raise InputError(

@@ -1,4 +1,4 @@
-"""Files of splits: ten folds within each family of certified tasks, and six across families, which leave one out."""
+"""Make, write and check splits: ten folds within each family of certified tasks, and six that leave out a family."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -20,10 +20,10 @@ NAMES = [
 
 
 def make_split(name: str) -> dict[str, Any]:
-    """The content of a split: its parameters, and the names of the tasks of each part, sorted.
+    """Return the content of a split: its parameters, and the sorted names of the tasks of each part.
 
-    A split across families tests all tasks of the family that it leaves out. Of the other families, the validation
-    tasks of fold 0 serve to choose settings, and all others are for training.
+    A split across families tests on all tasks of the left-out family. In the other families, the validation tasks of
+    fold 0 form the validation part, and all others the training part.
 
     :raises InputError: no such split.
     """
@@ -46,7 +46,7 @@ def make_split(name: str) -> dict[str, Any]:
 
 
 def write_splits(folder: Path, *, force: bool = False) -> bool:
-    """Write all splits, a file each; False where they are there already, byte for byte.
+    """Write each split to a file; return False if the same files exist already, byte for byte.
 
     :raises InputError: see `gumption.envs.split_files.write_folder`.
     """
@@ -55,10 +55,10 @@ def write_splits(folder: Path, *, force: bool = False) -> bool:
 
 
 def check_splits(folder: Path) -> Mapping[str, Mapping[str, int]]:
-    """How many tasks each part of each split in a folder has.
+    """Check the splits in a folder; return split -> part -> number of tasks.
 
-    :raises InputError: a file is missing or changed, a task is in two parts, or the tasks of this gumption give another
-        split; the message names the file.
+    :raises InputError: a file is missing or changed, a task is in two parts, or the split differs from the split of
+        this gumption's tasks; the message names the file.
     """
     found = {}
     for name in NAMES:

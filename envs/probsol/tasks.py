@@ -31,10 +31,10 @@ MAGNETISM = {"small": 0.71, "medium": 1.0, "large": 1.41}
 POLARITIES = ("+", "-", "dipole")
 CONSTRAINTS = ("action_time", "action_number", "trial_time", "trial_number", "solve_time")
 Laws = Literal["real", "counterfactual", "inert", "shuffled"]
-#: The verbs of solutions and records -> how many arguments they take; `answer` takes any number of lists.
+#: Verbs of solutions and records -> number of arguments; `answer` takes any number of lists.
 VERBS = {"grab": 1, "store": 1, "place": 2, "hold": 1, "hold_at": 2, "put_down": 0, "take_up": 0, "turn": 1,
          "none": 0, "check": 0}  # fmt: skip
-#: Blocks of a shape at most; each takes a disc of its own.
+#: Largest number of blocks of a shape; each block needs its own disc.
 MOST_BLOCKS = 12
 _FIELDS = {
     SANDBOX: (),
@@ -77,9 +77,9 @@ class DiscData:
 
 @dataclass(frozen=True)
 class Task:
-    """A task; the fields are those of the file.
+    """A task, with the fields of its file.
 
-    :ivar answer: of a discovery family the ids of the discs to leave on the table.
+    :ivar answer: for a discovery family, the ids of the discs to leave on the table.
     :ivar blocks, building: polygons in px. :ivar targets, inaccessible, walls: [x, y, width, height] in px.
     :ivar constraints: name -> limit, only where there is a limit. :ivar solution: actions by name.
     :ivar masses, magnetisms: class -> number. :ivar rotation: whether forces turn dipoles.
@@ -108,16 +108,16 @@ class Task:
 
     @property
     def ids(self) -> tuple[str, ...]:
-        """The ids of the discs."""
+        """Return the ids of the discs."""
         return tuple(disc.id for disc in self.objects)
 
     @property
     def first_stored(self) -> tuple[str, ...]:
-        """The ids of the discs in the side bar at the start; discovery concerns these."""
+        """Return the ids of the discs in the side bar at the start, which discovery tasks are about."""
         return tuple(disc.id for disc in self.objects if disc.stored is not None)
 
     def to_json(self) -> dict[str, Any]:
-        """The content of a file, without fields that the family does not use."""
+        """Return the content of a task file, without fields that the family does not use."""
         content: dict[str, Any] = {"schema": SCHEMA, "name": self.name, "family": self.family}
         content |= {"friction": self.friction, "laws": self.laws}
         if (self.masses, self.magnetisms) != (MASS, MAGNETISM):
@@ -137,16 +137,16 @@ class Task:
 
     @property
     def hash(self) -> str:
-        """sha256 (hex) of all but the name and the solution."""
+        """Return the SHA-256 (hex) of all fields except the name and the solution."""
         content = {name: value for name, value in self.to_json().items() if name not in ("name", "solution")}
         return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
 def read_task(given: Any, where: str = "the task") -> Task:
-    """A task from a `Task`, a mapping, or the path of a JSON file.
+    """Read a task from a `Task`, a mapping, or the path of a JSON file.
 
     :param where: the origin of a mapping, for messages.
-    :raises InputError: no task, with file, field and reason.
+    :raises InputError: not a valid task; the message has file, field and reason.
     """
     if isinstance(given, Task):
         return given
@@ -158,19 +158,19 @@ def read_task(given: Any, where: str = "the task") -> Task:
 
 
 def goal_areas(task: Task) -> tuple[str, Sequence[Polygon]]:
-    """The name of the areas of the goal, "target" or "block", and their corners in px."""
+    """Return the kind of the goal's areas, "target" or "block", and their corners in px."""
     if task.family in CRAFTING:
         return "block", task.blocks
     return "target", [((x, y), (x + w, y), (x + w, y + h), (x, y + h)) for x, y, w, h in task.targets]
 
 
 def in_the_dark(task: Task, x: float, y: float) -> bool:
-    """Whether a place, in px, lies in an inaccessible area."""
+    """Return whether a place, in px, lies in an inaccessible area."""
     return any(left <= x < left + wide and top <= y < top + high for left, top, wide, high in task.inaccessible)
 
 
 class _Reader:
-    """Reads the fields of a task."""
+    """Read and check the fields of a task."""
 
     def __init__(self, given: Mapping[str, Any], where: str) -> None:
         self.given, self.where = given, where
@@ -422,7 +422,7 @@ def _below(count: int) -> Any:
 
 
 def _crossing(points: Polygon) -> str:
-    """The fault of a polygon, "" if its sides meet only at its corners."""
+    """Return the fault of a polygon, or "" if its sides meet only at its corners."""
     sides = [(points[k], points[(k + 1) % len(points)]) for k in range(len(points))]
     if any(a == b for a, b in sides):
         return "has two equal corners in a row"
@@ -435,7 +435,7 @@ def _crossing(points: Polygon) -> str:
 
 
 def _meet(a: Point, b: Point, c: Point, d: Point) -> bool:
-    """Whether two line segments have a point in common."""
+    """Return whether two line segments share a point."""
 
     def side(p: Point, q: Point, r: Point) -> float:
         return (q[0] - p[0]) * (r[1] - p[1]) - (q[1] - p[1]) * (r[0] - p[0])

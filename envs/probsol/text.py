@@ -1,6 +1,6 @@
-"""The world in words: its rules, a table as text, and typed actions, parsed or refused with the reason.
+"""The text interface: the rules, a table as text, and typed actions, which are parsed or refused with a reason.
 
-Terminal play and language models use this face. It says what a picture shows, and nothing hidden.
+Terminal play and language models use it. The text has the content of a picture, and no hidden property.
 """
 
 from collections.abc import Mapping, Sequence
@@ -17,10 +17,10 @@ from .geometry import ABSENT, GRABBED, HELD, PLACED, STORED
 from .magnets import BOUNDARIES
 from .tasks import CELL, CONSTRAINTS, GRID, VERBS, Task
 
-#: Letters of dark, target, block, building and wall, the order of `TaskArrays.maps`; later ones cover earlier ones.
+#: Letters of dark, target, block, building and wall, the order of `TaskArrays.maps`; later letters hide earlier ones.
 SIGNS = ":+=-#"
 _LEGEND = ". open   : dark   + target   * target in the dark   = block   - building   # wall"
-_ROWS = GRID // 2  # a letter of a terminal is twice as high as it is wide
+_ROWS = GRID // 2  # because a letter in a terminal is twice as high as wide
 _BOUNDARY_NAMES = {theta: name for name, theta in BOUNDARIES.items()}
 _ENDED = {
     "solved": "the goal is reached",
@@ -55,26 +55,26 @@ colour stands for a disc, too: grab purple."""
 
 @dataclass
 class TextFace:
-    """The world in words, for players that read and type; `env` is a `ProbSolEnv` with the paper's actions.
+    """The text interface for players that read and type; `env` is a `ProbSolEnv` with the paper's actions.
 
-    :ivar rate: tell how near the goal is after each action.
+    :ivar rate: report the solution rate after each action.
     """
 
     rate: bool = False
 
     def rules(self, env: Any) -> str:
-        """What a player can type, and the goal."""
+        """Return the commands that a player can type, and the goal."""
         return f"{RULES}\n\n{goal_text(env.unwrapped.batch.task())}"
 
     def observe(self, env: Any) -> str:
-        """The table as a player sees it; see `table_text`."""
+        """Return the visible table as text; see `table_text`."""
         batch = env.unwrapped.batch
         return table_text(batch.tables, batch.task(), 0, batch.describe(0))
 
     def parse(self, typed: str, env: Any) -> int | list[list[str]]:
-        """The number of a typed action, or the answers to the quiz: a list of ids for each question.
+        """Return the number of a typed action, or the answers to the quiz: a list of ids for each question.
 
-        :raises InputError: no action, or a closed one, with the reason.
+        :raises InputError: not an action, or a closed action, with the reason.
         """
         batch = env.unwrapped.batch
         task = batch.task()
@@ -98,7 +98,7 @@ class TextFace:
         return open_action(batch, verb, *arguments)
 
     def told(self, info: Mapping[str, Any], over: bool = False) -> str:
-        """The outcome of an action, by its info."""
+        """Return the outcome of an action as text, from its info."""
         if info["end"]:
             return f"ended: {_ENDED.get(info['end'], info['end'])}"
         if info["trial"] > 1 and not info["step"] and not info["constraints"]["action_number"]["value"]:
@@ -110,9 +110,9 @@ FACE = TextFace()
 
 
 def open_action(batch: Any, verb: str, *arguments: Any) -> int:
-    """The number of an action by its name, on table 0 of a batch.
+    """Return the number of an action from its verb and arguments, on table 0 of a batch.
 
-    :raises InputError: no action, or a closed one, with the reason.
+    :raises InputError: not an action, or a closed action, with the reason.
     """
     action = batch.action_index(verb, *arguments)
     if not batch.action_mask()[0, action]:
@@ -121,7 +121,7 @@ def open_action(batch: Any, verb: str, *arguments: Any) -> int:
 
 
 def goal_text(task: Task) -> str:
-    """The goal in a sentence, then limits and the number of questions."""
+    """Return the goal as a sentence, followed by limits and the number of questions."""
     limits = [_limit_text(name, limit) for name, limit in task.constraints.items()]
     told = [goal_sentence(task), *([f"At most {', '.join(limits)}."] if limits else []), questions_text(task)]
     return " ".join(filter(None, told))
@@ -139,7 +139,7 @@ def _limit_text(name: str, limit: float) -> str:
 
 
 def goal_sentence(task: Task) -> str:
-    """The goal alone."""
+    """Return the goal as a sentence."""
     color = {disc.id: f"{disc.name} ({disc.color})" if disc.name else disc.color for disc in task.objects}
     golden = ", ".join(color[each] for each in task.goal)
     return {
@@ -153,12 +153,12 @@ def goal_sentence(task: Task) -> str:
 
 
 def questions_text(task: Task) -> str:
-    """How many questions follow the goal; "" for none."""
+    """Return a sentence with the number of questions; "" if there are none."""
     return f"Then answer {len(task.quiz)} question{'s' * (len(task.quiz) > 1)}." if task.quiz else ""
 
 
 def table_text(tables: Tables, task: Task, i: int, info: Mapping[str, Any]) -> str:
-    """Table i in words: goal, limits, a map of 40 x 20 letters, and a line for each disc. Points are columns and rows.
+    """Describe table i: goal, limits, a map of 40 x 20 letters, and a line for each disc. Points are columns and rows.
 
     :param info: of the table.
     """
@@ -185,7 +185,7 @@ def table_text(tables: Tables, task: Task, i: int, info: Mapping[str, Any]) -> s
 
 
 def disc_marks(task: Task) -> list[str]:
-    """One letter for each disc of a task: its id where that is one letter, else the next free one."""
+    """Return a letter for each disc of a task: its id if that is a single letter, else the next free letter."""
     letters = iter([chr(code) for first, last in ("az", "AZ", "09") for code in range(ord(first), ord(last) + 1)])
     own = {disc.id for disc in task.objects if len(disc.id) == 1}
     return [disc.id if disc.id in own else next(each for each in letters if each not in own) for disc in task.objects]
@@ -220,7 +220,7 @@ def _whereabouts(tables: Tables, i: int, k: int) -> str:
 
 
 def _disc(typed: str, task: Task) -> str:
-    """The id of the disc that an id, a colour or a name stands for."""
+    """Return the id of the disc with an id, a colour or a name."""
     if typed in task.ids:
         return typed
     wanted = typed.lower()
@@ -241,7 +241,7 @@ def _answers(typed: str, task: Task, waits: bool) -> list[list[str]]:
 
 
 def _closed(verb: str, arguments: Sequence[Any], tables: Tables, task: Task) -> str:
-    """Why an action is closed on table 0."""
+    """Return the reason why an action is closed on table 0."""
     hand = int(tables.hand[0])
     holds = hand > 0 and tables.where[0, hand - 1] == HELD
     mine = task.ids[hand - 1] if hand else ""

@@ -1,7 +1,7 @@
-"""ProbSol in `gumption bench`: runs to rest, beside the same tables step by step in arrays, and resets, observations
-and masks beside CartPole.
+"""ProbSol in `gumption bench`: runs to rest, relative to the same tables step by step in arrays; and resets,
+observations and masks, relative to CartPole.
 
-Rates are by the clock, since the tables of a batch run on all cores; the details have those by CPU time.
+Rates use wall-clock time, since the tables of a batch run on all cores; the details contain rates by CPU time.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ if TYPE_CHECKING:
     from gumption.envs.probsol.tasks import Task
 
 DISCS, BATCH, SECONDS = 12, 256, 1.0
-FEW = 16  # tables of the yardstick, which all run as long as the slowest
+FEW = 16  # tables of the yardstick, which all run as long as the slowest table
 ARRAYS = f"step by step in arrays, {FEW} tables"
 POLE, POLE_STEPS = "1,000 steps of CartPole-v1", 1000
 #: Targets, as ratios to the yardstick: of actions on two cores, of a reset, of observation and mask of all tables.
 MIX, ALL, ONE, RESET, TOLD = 170, 45, 16, 0.25, 0.43
-#: A workload: actions done, seconds by the clock, seconds of CPU time.
+#: A workload: seconds to run -> number of actions, wall-clock seconds, seconds of CPU time.
 Play = Callable[[float], tuple[int, float, float]]
 
 
 def probsol_case(settings: BenchSettings) -> Iterator[Measurement]:
-    """Random actions, tables of random discs, one table, a reset, and observations with masks."""
+    """Measure random actions, tables of random discs, a single table, a reset, and observations with masks."""
     pole = cart_pole(process_time)
     what = f"ProbSol, `mix`: random open actions, 6 discs placed and 6 stored, {BATCH} tables"
     yield _rate(settings, what, mixed(BATCH), mixed(FEW, compiled=False), MIX)
@@ -46,7 +46,7 @@ CASES = {
 
 
 def table(rng: np.random.Generator, stored: int) -> Task:
-    """Twelve discs of any classes: the first ones in the side bar, the others at free points of the grid."""
+    """Make a task with twelve random discs: `stored` discs in the side bar, the others at free points of the grid."""
     from math import dist
 
     from gumption.envs.probsol.magnets import RADIUS
@@ -69,7 +69,7 @@ def table(rng: np.random.Generator, stored: int) -> Task:
 
 
 def mixed(batch: int, compiled: bool = True) -> Play:
-    """Random open actions of environments; the drawing of the actions does not count."""
+    """Make a workload of random open actions in environments; drawing the actions is not timed."""
     import numpy as np
 
     from gumption.envs.probsol.env import ProbSolVectorEnv
@@ -87,7 +87,7 @@ def mixed(batch: int, compiled: bool = True) -> Play:
 
 
 def thrown(batch: int, compiled: bool = True) -> Play:
-    """Tables with all discs at random places, which run until they rest: an action each."""
+    """Make a workload of tables with all discs at random places, which run until they rest; each run is an action."""
     import numpy as np
 
     from gumption.envs.probsol.engine import LONGEST_SECONDS, Tables
@@ -105,7 +105,7 @@ def thrown(batch: int, compiled: bool = True) -> Play:
 
 
 def _timed(batch: int, draw: Callable[[], Any], act: Callable[[Any], Any]) -> Play:
-    """Acts of so many actions each; only `act` counts."""
+    """Make a workload from calls of `act` with `batch` actions each; only `act` is timed."""
 
     def play(seconds: float) -> tuple[int, float, float]:
         actions, passed, used = 0, 0.0, 0.0
@@ -120,9 +120,9 @@ def _timed(batch: int, draw: Callable[[], Any], act: Callable[[Any], Any]) -> Pl
 
 
 def _rate(settings: BenchSettings, what: str, play: Play, slow: Play, target: float) -> Measurement:
-    """Ours and the yardstick in turn; the yardstick once for each two of ours, as it takes seconds."""
+    """Time ours and the yardstick in turn; the yardstick once per two runs of ours, because it takes seconds."""
     settings.tell(what)
-    play(0.1)  # first calls pay for imports, compiling and memory
+    play(0.1)  # the first calls include imports, compilation and allocation
     ours, theirs = [], []
     for repeat in range(settings.repeats):
         ours.append(play(SECONDS))
@@ -160,7 +160,7 @@ def _told() -> Callable[[], float]:
     none, idle = np.full(BATCH, env.labels.num_actions - 2), np.zeros(BATCH, dtype=bool)
 
     def once() -> float:
-        env.tables.act(none, idle)  # after it nothing is known from before
+        env.tables.act(none, idle)  # clears the cached mask and distance
         started = process_time()
         env.observe()
         env.action_mask()

@@ -1,5 +1,5 @@
 """ProbSol's commands: `gumption train probsol`, `gumption kg build probsol`, `gumption splits probsol`, and `gumption
-probsol ...`: certificates and difficulty of tasks, and memories of players on them."""
+probsol ...` for certificates and difficulty of tasks, and for memories of players on them."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ app = App(
 )
 
 Family = Literal["fishing", "curling", "findthediff", "findthesame", "building", "modifying"]
-#: Seeds of a batch of `certify`; the outcome of a seed does not depend on the others.
+#: Number of seeds in a batch of `certify`; the outcome of a seed does not depend on the others.
 CHUNK = 20
-#: Tables of a batch of `log`, and trials that an episode may have.
+#: Tables of a batch of `log`, and the largest number of trials of an episode.
 TABLES, TRIALS = 40, 3
-#: Meetings of `probe` on each table.
+#: Number of meetings of `probe` on each table.
 MEETINGS = 24
 
 
@@ -185,7 +185,7 @@ def pack(files: list[Path], *, out: NewPacked, most: Count | None = None) -> Non
     for family in FAMILIES:
         rows = sorted((row for row in found.values() if row.family == family), key=lambda row: row.seed)[:most]
         for row in rows:
-            row.task()  # made again, and compared with its hash
+            row.task()  # rebuilds the task and compares its hash
         chosen += rows
         print(f"{family.lower()} {len(rows)}")
     write_rows(out, chosen)
@@ -214,7 +214,7 @@ def check(tasks: list[str]) -> None:
 
 
 def _tell(place: str, task: Task) -> bool:
-    """Print the results of a task and its recorded solution; False where the solution does not solve it."""
+    """Print the results of a task and its recorded solution; return False if the solution does not solve it."""
     from gumption.agents.probsol.certifier import RANDOM_POLICIES, chance
     from gumption.envs.probsol.certification import holding, still
     from gumption.envs.probsol.tasks import SANDBOX
@@ -231,7 +231,7 @@ def _tell(place: str, task: Task) -> bool:
 
 
 def _played(task: Task) -> tuple[str, bool]:
-    """The result of the recorded solution, and whether it solves the task."""
+    """Play the recorded solution; return its result as text, and whether it solves the task."""
     import numpy as np
 
     from gumption.envs.probsol.env import ProbSolVectorEnv

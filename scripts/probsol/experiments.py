@@ -1,4 +1,4 @@
-"""The experiments of ProbSol as data: players on families of tasks, strategies of discovery, goals and constraints."""
+"""Define ProbSol's experiments: players on families of tasks, strategies of discovery, goals and constraints."""
 
 from __future__ import annotations
 
@@ -28,39 +28,39 @@ from gumption.scripts.results import (
 
 FAMILIES = ("Fishing", "Curling", "FindTheDiff", "FindTheSame", "Building", "Modifying")
 DISCOVERY = FAMILIES[2:4]
-#: Name in the files -> heading and format of the column.
+#: Name of a figure in the files -> heading and format of its column.
 FIGURES = {
     "solved": ("solved", ".0%"),
     "auccess": ("AUCCESS", ".3f"),
     "rate": ("solution rate", ".3f"),
     "actions": ("actions", ".1f"),
 }
-#: Methods that learn nothing -> the label of their row.
+#: Methods without learning -> the label of their row.
 PLAYERS = {"random": "random", "do nothing": "do nothing", "scripted": "scripted (people wrote it)"}
-#: Of the learner: three to four minutes of one core; where a family is left out, a third of the steps.
+#: Settings of the learner: three to four minutes on one core; a third of the steps if a family is left out.
 TRAINING = {"total_steps": 150_000, "eval_interval": 75_000}
 LEFT_OUT = {"total_steps": 50_000, "eval_interval": 50_000}
 #: Families in which agents are also trained with knowledge.
 ADVISED = FAMILIES[0:3:2]
-#: Knowledge that the experiment writes into its folder: every fact that can be asked, and facts about the wrong discs.
+#: Graphs that the experiment writes into its folder: every candidate fact, and facts about the wrong discs.
 CONSTANT, FALSE = "constant", "false"
-#: It probes discs, and plays the discovery families by facts of other tasks.
+#: This agent probes discs, and plays the discovery families by facts of other tasks.
 GRAPH_AGENT = "graph agent, facts that it lived"
 ORACLE = "oracle: knows the law"
-#: What the agent "graph" plays by in place of its facts -> the label of the row.
+#: Replacements for the facts of the agent "graph" -> the label of the row.
 WITH_OTHER_FACTS = {
     "prior": "facts of other tasks alone, none of the pairs of the task",
     "constant": "one constant fact: the commonest kind and the mean reach for every pair",
     "false": "false facts: what a disc does is stated of another one",
     "none": "knowledge taken away: no facts and no curves, tries are drawn",
 }
-#: Test tasks that are played, at most; other tasks in which the graph agent lives.
+#: Largest number of test tasks that are played; number of other tasks in which the graph agent learns.
 TASKS, TAUGHT = 100, 200
-SEEDS = 5  # that divide the test tasks of one fold among them
+SEEDS = 5  # seeds that divide the test tasks of a fold among them
 
 
 class FamilyRuns(Kind):
-    """Players on the test tasks of a family, ten trials each; seed s has the split of fold s."""
+    """Players on the test tasks of a family, ten trials each; seed s uses the split of fold s."""
 
     title = "ProbSol's experiment on families"
     last = "played.json"
@@ -78,7 +78,7 @@ class FamilyRuns(Kind):
     drawn = ("auccess", "auccess", "AUCCESS")
 
     def prepare(self, jobs: Sequence[Job], out: Path) -> list[Job]:
-        """The jobs, and the graphs of constant and false facts that some of them read."""
+        """Return the jobs, and write the graphs of constant and false facts that some jobs read."""
         return [self._with_graph(job, out) if job.settings.get("kg") in (CONSTANT, FALSE) else job for job in jobs]
 
     def _with_graph(self, job: Job, out: Path) -> Job:
@@ -96,7 +96,7 @@ class FamilyRuns(Kind):
         return replace(job, settings={**job.settings, "kg": str(path)})
 
     def measure(self, job: Job, progress: bool) -> dict[str, Any]:
-        """Train, where the method says so, and play the test tasks."""
+        """Train if the method requires it, and play the test tasks."""
         from gumption.agents.probsol.config import ProbSolConfig
         from gumption.agents.probsol.evaluation import baselines, play_tasks, spread
         from gumption.agents.probsol.players import Solved
@@ -115,7 +115,7 @@ class FamilyRuns(Kind):
         elif job.method == GRAPH_AGENT:
             from gumption.agents.probsol.discovery import Discoverer, learn_from
 
-            # It lived in tasks that are not certified.
+            # The tasks in which it learns are not certified.
             player = Discoverer(learn_from("with dipoles", "real", TAUGHT, job.seed), job.seed)
         else:
             player, found = _learner(job, config, progress)
@@ -127,7 +127,7 @@ class FamilyRuns(Kind):
         return f"{found['solved']:.0%} solved in one trial, AUCCESS {found['auccess']:.3f}"
 
     def figures(self, condition: Condition, found: Mapping[str, Any]) -> dict[str, Any]:
-        """Interquartile means with their intervals, and the cost of the training."""
+        """Return interquartile means with their intervals, and the cost of the training."""
         first, *_ = runs = list(found.values())
         row = {name: summary([one[name] for one in runs]) for name in FIGURES} | {"tasks": first["tasks"]}
         if "steps" in first:
@@ -135,7 +135,7 @@ class FamilyRuns(Kind):
         return row
 
     def headline(self, results: Mapping[str, Any]) -> str:
-        """Solved in one trial and AUCCESS of each player, a column for each family."""
+        """Return a table of solved in one trial and AUCCESS of each player, with a column for each family."""
         cells: dict[str, dict[str, str]] = {}
         for panel, rows in panels(results).items():
             family, _, left_out = panel.partition(", ")
@@ -147,7 +147,7 @@ class FamilyRuns(Kind):
 
 
 def _learner(job: Job, config: Any, progress: bool) -> tuple[Any, dict[str, Any]]:
-    """The trained or the untrained player, or one without its knowledge, and the cost of the training."""
+    """Return the trained or untrained player, or a player without its knowledge, and the cost of the training."""
     from gumption.agents.probsol.training import ProbSolSetup, load_run, train_probsol
 
     if job.method == "untrained":
@@ -165,7 +165,7 @@ def _mean(values: Sequence[float]) -> float:
 
 
 class GraphRuns(FamilyRuns):
-    """The agent "graph" on the test tasks of a family, as `FamilyRuns`."""
+    """The agent "graph" on the test tasks of a family, as in `FamilyRuns`."""
 
     title = "ProbSol's agent that lives by facts of its tries"
     code = (
@@ -174,7 +174,7 @@ class GraphRuns(FamilyRuns):
     )  # fmt: skip
 
 
-# ---- Discovery: how few probes tell which discs are alike, by which law
+# ---- Discovery: the number of probes needed to identify equal discs, under each law
 
 
 MONOPOLES, DIPOLES = "monopoles", "with dipoles"
@@ -186,7 +186,7 @@ def _against_oracle(row: Row, rows: Sequence[Row]) -> str:
 
 
 class DiscoveryRuns(Kind):
-    """Agents on the same generated tasks; seed s has tasks of its own, to live in and to be tested on."""
+    """Agents on the same generated tasks; each seed has its own tasks for learning and for the test."""
 
     title = "ProbSol's experiments on discovery"
     last = "played.json"
@@ -206,7 +206,7 @@ class DiscoveryRuns(Kind):
     drawn = ("solved", "solved", "tasks solved")
 
     def measure(self, job: Job, progress: bool) -> dict[str, Any]:
-        """Live in other tasks, then play the test tasks."""
+        """Learn in other tasks, then play the test tasks."""
         from gumption.agents.probsol.discovery import Discoverer, compare, find_tasks, learn_from
 
         started = perf_counter()
@@ -221,7 +221,7 @@ class DiscoveryRuns(Kind):
         return f"{_mean(found['solved']):.0%} solved, {_mean(found['probes']):.1f} probes"
 
     def figures(self, condition: Condition, found: Mapping[str, Any]) -> dict[str, Any]:
-        """Shares with their intervals over seeds, and probes over all tasks."""
+        """Return shares with their intervals over seeds, and numbers of probes over all tasks."""
         import numpy as np
 
         runs = list(found.values())
@@ -239,7 +239,7 @@ class DiscoveryRuns(Kind):
         }
 
     def headline(self, results: Mapping[str, Any]) -> str:
-        """Solved, probes and quizzes of each agent."""
+        """Return a table of solved tasks, probes and quizzes of each agent."""
         names = ("solved", "probes, median", "against the oracle", "quiz questions right")
         lines = []
         for panel, rows in panels(results).items():
@@ -247,21 +247,21 @@ class DiscoveryRuns(Kind):
         return "\n".join(lines)
 
 
-# ---- Goals and constraints: the study with agents as players
+# ---- Goals and constraints: the study with agents in place of people
 
 
 _RATES = {"solved": "solved", "solution": "solution rate", "constraint": "constraint rate"}
 
 
 class GoalRuns(Kind):
-    """Players on goal x layout x constraint; seed s has the layouts of the test part of fold s."""
+    """Players on goal x layout x constraint; seed s uses layouts from the test part of fold s."""
 
     title = "ProbSol's study of goals and constraints"
     last = "episodes.json"
     code = FamilyRuns.code
 
     def measure(self, job: Job, progress: bool) -> dict[str, Any]:
-        """Train, where the method says so, and play each task of the design once."""
+        """Train if the method requires it, and play each task of the design once."""
         from gumption.agents.probsol.config import ProbSolConfig
         from gumption.agents.probsol.evaluation import baselines, spread
         from gumption.agents.probsol.goals import LAYOUTS, design, play_design
@@ -284,7 +284,7 @@ class GoalRuns(Kind):
         return f"{_rate(episodes, 'solved'):.0%} of {len(episodes)} episodes solved"
 
     def figures(self, condition: Condition, found: Mapping[str, Any]) -> dict[str, Any]:
-        """The episodes of each run, and the hypotheses about them."""
+        """Return the episodes of all runs, and the results of the hypotheses."""
         from gumption.agents.probsol.goals import Episode, hypotheses
 
         episodes = [episode for one in found.values() for episode in one["episodes"]]
@@ -292,14 +292,14 @@ class GoalRuns(Kind):
         return {"episodes": _rounded(episodes), "hypotheses": _rounded(tested)}
 
     def more(self, rows: Sequence[Row], directory: Path | None, saved: Mapping[str, Any]) -> dict[str, Any]:
-        """The players side by side."""
+        """Return the comparison of the players."""
         from gumption.agents.probsol.goals import Episode, comparison
 
         agents = {row["condition"]: [Episode(**one) for one in row["episodes"]] for row in rows}
         return {"comparison": _rounded(comparison(agents))}
 
     def body(self, experiment: Experiment, results: Mapping[str, Any]) -> list[str]:
-        """Rates by constraint, hypotheses, the comparison."""
+        """Return the report's lines: rates by constraint, hypotheses, and the comparison."""
         from gumption.agents.probsol.goals import TIGHTNESS
 
         compared, rows = results["comparison"], []
@@ -330,7 +330,7 @@ class GoalRuns(Kind):
         return [*lines, *table(["player", *(f"{what}, {known}" for known, what in asked)], rows), ""]
 
     def headline(self, results: Mapping[str, Any]) -> str:
-        """Solution and constraint rates of each player, by tightness of the constraint."""
+        """Return a table of solution and constraint rates of each player, by tightness of the constraint."""
         from gumption.agents.probsol.goals import TIGHTNESS
 
         cells: dict[str, dict[str, str]] = {}
@@ -342,7 +342,7 @@ class GoalRuns(Kind):
         return by_panel("player", cells, [f"{tight}: {name}" for tight in TIGHTNESS for name in _RATES.values()])
 
     def overview(self, results: Mapping[str, Any], experiment: Experiment) -> Any:
-        """Rates and hypotheses over all constraints."""
+        """Return a table for the terminal: rates and hypotheses over all constraints."""
         lines = []
         for row in results["rows"]:
             tested = row["hypotheses"]
@@ -358,7 +358,7 @@ def _rate(episodes: Sequence[Mapping[str, Any]], name: str) -> float:
 
 
 def _rounded(found: Any) -> Any:
-    """Numbers with four decimals."""
+    """Round all floats in nested data to four decimals."""
     if isinstance(found, Mapping):
         return {name: _rounded(value) for name, value in found.items()}
     if isinstance(found, list | tuple):

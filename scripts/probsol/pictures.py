@@ -1,5 +1,5 @@
 """Pictures of episodes: `gumption probsol replay` animates a record, and `gumption probsol strip` draws the recorded
-solution of a task side by side, as in the paper's Figure 2."""
+solution of a task as a row of frames, as in the paper's Figure 2."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ if TYPE_CHECKING:
 
 app = App()
 
-#: Physics steps between two frames; duration of a frame, and of one after an action and the last one besides, in ms.
+#: Physics steps between frames; durations in ms of a frame, of a frame after an action, and added to the last frame.
 EVERY, MILLISECONDS, AFTER_ACTION, AT_END = 3, 50, 450, 2000
 FRAMES = 8
 #: Pixels: height of a frame, gap between frames, height of the line above a strip and of the captions below it.
 HEIGHT, GAP, HEAD, FOOT = 264, 8, 30, 26
 INK, PAPER, QUIET = "#1f2933", "#ffffff", "#5b6670"
-#: px of movement that count as much as a disc that changes hands or turns, for the choice of frames.
+#: px of movement that weigh as much as a change of a disc's state or direction in the choice of frames.
 HANDLED = 60.0
 
 
@@ -57,7 +57,7 @@ def replay(file: Path, *, episode: Count | None = None, gif: NewGif | None = Non
 
 
 def animate(record: Mapping[str, Any], gif: Path | None, where: str = "the record") -> int:
-    """Play a record again, and save it as an animation if there is a path; the number of frames."""
+    """Replay a record, and save it as an animation if there is a path; return the number of frames."""
     from PIL import Image as images
 
     from gumption.envs.gif import save_gif
@@ -71,7 +71,7 @@ def animate(record: Mapping[str, Any], gif: Path | None, where: str = "the recor
     def look(env: Any, done: str) -> None:
         nonlocal count
         drawn = painted(shapes(env.tables, env.task()), picture_size(env.tables.cells))
-        # The first frame has the colours of all discs, each on few pixels, which other methods would mix.
+        # The first frame contains the colours of all discs on few pixels each; other methods would mix them.
         method = None if frames else images.Quantize.MAXCOVERAGE
         frame = drawn.quantize(256, method, palette=frames[0] if frames else None, dither=images.Dither.NONE)
         acted, count = count != int(env.tables.actions[0]), int(env.tables.actions[0])
@@ -112,7 +112,7 @@ def strip(task: str, *, out: NewPng = Path("strip.png")) -> None:
 
 
 def draw_strip(task: Task) -> Image:
-    """Eight frames of a task's recorded solution with the actions, below a line that states the goal.
+    """Draw eight frames of a task's recorded solution with the actions, below a line that states the goal.
 
     :raises InputError: the task has no solution.
     """
@@ -138,8 +138,8 @@ def draw_strip(task: Task) -> Image:
 class Moment:
     """A state during a solution.
 
-    :ivar done: the last action. :ivar change: px that all discs together went since the beginning.
-    :ivar on_table: how many discs lie there.
+    :ivar done: the last action. :ivar change: the sum of `way` since the beginning, in px.
+    :ivar on_table: number of discs on the table.
     """
 
     def __init__(self, tables: Any, task: Task, done: str, change: float) -> None:
@@ -152,13 +152,13 @@ class Moment:
 
     @property
     def picture(self) -> Image:
-        """The picture of the table."""
+        """Draw the picture of the table."""
         from gumption.envs.probsol.render import painted, picture_size
 
         return painted(self._drawn, picture_size(self._cells))
 
     def way(self, tables: Any) -> float:
-        """The change of the table since this moment, in px."""
+        """Return the change of the table since this moment, in px."""
         same = tables.where[0] == self._where
         gone = ((tables.place[0] - self._place) ** 2).sum(axis=1) ** 0.5
         handled = (~same).sum() + (tables.theta[0] != self._theta).sum()
@@ -166,14 +166,14 @@ class Moment:
 
 
 def _lie(where: Any) -> Any:
-    """(M,) bool: discs on the table."""
+    """Return (M,) bool: the disc is on the table."""
     from gumption.envs.probsol.geometry import HELD, PLACED
 
     return (where == PLACED) | (where == HELD)
 
 
 def solution_moments(task: Task) -> list[Moment]:
-    """The moments of a task's recorded solution, without those that look like the one before."""
+    """Return the moments of a task's recorded solution, without moments equal to the previous moment."""
     from gumption.envs.probsol.replay import recorded_solution
     from gumption.envs.probsol.replay import replay as play_again
 
@@ -189,7 +189,7 @@ def solution_moments(task: Task) -> list[Moment]:
 
 
 def chosen(moments: Sequence[Moment], count: int) -> list[Moment]:
-    """So many of them, the first and the last included, at equal shares of the change; fewer ones are repeated."""
+    """Select `count` moments at equal shares of the change, with the first and the last; repeat some if too few."""
     import numpy as np
 
     if len(moments) <= count:
@@ -204,7 +204,7 @@ def chosen(moments: Sequence[Moment], count: int) -> list[Moment]:
 
 
 def write_line(draw: Any, text: str, at: tuple[float, float], size: int, fill: str, wide: float) -> None:
-    """Write a line of text whose middle is at a height, cut to a width."""
+    """Write a line of text, vertically centred at `at` and cut to a width."""
     from PIL import ImageFont
 
     font = ImageFont.load_default(size=size)

@@ -1,4 +1,4 @@
-"""Players of ProbSol at the tasks of studies, an action of the form "paper" at a time."""
+"""Players of ProbSol for the tasks of studies, with single actions of the form "paper"."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from gumption.envs.probsol.env import ProbSolVectorEnv
 
 
 class OnEachBatch:
-    """A player of batches that may take turns: each batch has one of its own, made anew when its episodes begin."""
+    """A player for several batches in turn: each batch has its own player, which is made when its episodes begin."""
 
     def __init__(self, make: Callable[[], Player]) -> None:
         self._make = make
@@ -33,21 +33,21 @@ class OnEachBatch:
 
 
 class OneByOne:
-    """A player of the form "objects" on a batch of one of the form "paper": its choices, taken apart."""
+    """Adapter: a player of the form "objects" on a batch of size 1 of the form "paper"; its choices are decoded."""
 
     def __init__(self, player: Any) -> None:
         self._player, self._left = player, list[int]()
 
     def begin(self, batch: ProbSolVectorEnv) -> None:
-        """The table begins."""
+        """Prepare for a new episode."""
         self._left = []
         self._player.begin(batch)
 
     def act(self, batch: ProbSolVectorEnv) -> np.ndarray:
-        """(1,) the next action."""
+        """Return (1,), the next action."""
         if not self._left:
             form, batch.settings = batch.settings, replace(batch.settings, actions="objects")
-            try:  # what is open, and what a graph says of it, follows from the form
+            try:  # the mask and the advice depend on the form
                 [choice] = self._player.act(batch)
             finally:
                 batch.settings = form
@@ -56,9 +56,9 @@ class OneByOne:
 
 
 def run_player(run: Path) -> evaluation.Player:
-    """A run as a player.
+    """Load a run as a player.
 
-    :raises InputError: no run, or none whose network fits the tables of the tasks.
+    :raises InputError: there is no run; the player raises it if the network does not fit the tables of the tasks.
     """
     from gumption.agents.probsol.training import load_run  # needs Stable-Baselines3
 
@@ -76,5 +76,5 @@ def run_player(run: Path) -> evaluation.Player:
     return player
 
 
-#: Does the recorded solution of each task, and the scripted solver, which people wrote.
+#: Players: the recorded solution of each task, and the scripted solver, which people wrote.
 oracle, scripted = OnEachBatch(Solved), OnEachBatch(Scripted)

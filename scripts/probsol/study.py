@@ -1,6 +1,6 @@
-"""The study of goals and constraints with people: its tasks, and what the report says of the hypotheses H1 to H3.
+"""The study of goals and constraints with people: its tasks, and the report on the hypotheses H1 to H3.
 
-agents/probsol/goals.py has the same study for agents, and the definitions of strategies and hypotheses.
+agents/probsol/goals.py contains the same study for agents, and defines strategies and hypotheses.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ from gumption.scripts.study.files import Choice, read
 
 from .web import RealTimeEnv, WebFace
 
-#: The question whose answer is the strategy that a participant means to follow.
+#: The question whose answer is the strategy that a participant plans to follow.
 PLAN = "plan"
 
 
 class StudyFace(WebFace):
-    """As on the web, with the goal alone for those who plan before they see the table."""
+    """The web interface, with the goal as text for participants who plan before they see the table."""
 
     def goal(self, env: Any) -> str:
-        """The goal and its limits in words."""
+        """Return the goal and its limits as text."""
         return goal_text(env.batch.task())
 
 
@@ -58,7 +58,7 @@ def begin(
 
 @cache
 def limited(name: str, constraint: str) -> Task:
-    """The task of a name with its limit, rounded up.
+    """Return the task with a name, and with its limit, rounded up.
 
     :raises InputError: there is no such task.
     """
@@ -72,9 +72,9 @@ def limited(name: str, constraint: str) -> Task:
 
 
 def report(tasks: Sequence[Mapping[str, Any]]) -> tuple[dict[str, Any], list[str]]:
-    """What participants' plans say of the hypotheses, as figures and as lines of Markdown.
+    """Test the hypotheses on participants' plans; return figures, and lines of Markdown.
 
-    :param tasks: "participant", "settings", "actions" (JSON), "success", "before" (answers given before it) of each.
+    :param tasks: for each, "participant", "settings", "actions" (JSON), "success", "before" (answers before the task).
     """
     episodes = grouped((str(one["participant"]), _episode(one)) for one in tasks if PLAN in one["before"])
     every = [episode for own in episodes.values() for episode in own]
@@ -86,7 +86,7 @@ def report(tasks: Sequence[Mapping[str, Any]]) -> tuple[dict[str, Any], list[str
     shown = [one for one in tasks if PLAN in one["before"] and _named(one)]
     kept = sum(goals.strategy(_named(one)) == told(one) for one in shown)
     found["kept_to_plan"] = kept / len(shown) if shown else None
-    # Whoever let the time of a task pass without an action has begun in no way that could be foretold.
+    # Episodes without an action have no first actions to predict.
     begun = {name: [one for one in own if one.begins] for name, own in episodes.items()}
     found["foretold"] = goals.foretold({name: own for name, own in begun.items() if own})
     return found, _lines(found)
@@ -94,13 +94,13 @@ def report(tasks: Sequence[Mapping[str, Any]]) -> tuple[dict[str, Any], list[str
 
 @cache
 def options() -> dict[str, str]:
-    """Option of the question in the study that ships, which names no strategy, -> strategy."""
+    """Return option -> strategy for the question of the shipped study, whose options do not name strategies."""
     asked = next(one for one in read("probsol-goals").blocks[0].before if isinstance(one, Choice))
     return dict(zip(asked.options, goals.STRATEGIES, strict=True))
 
 
 def told(one: Mapping[str, Any]) -> str:
-    """The strategy that was told before the first action; the answer itself where a study has other options."""
+    """Return the strategy that the participant stated before the first action, or the answer if it is no option."""
     answer: str = one["before"][PLAN]
     return options().get(answer, answer)
 
@@ -123,7 +123,7 @@ def _episode(one: Mapping[str, Any]) -> goals.Episode:
 
 
 def _named(one: Mapping[str, Any]) -> list[tuple[Any, ...]]:
-    """The actions by name."""
+    """Return the actions by name."""
     return [tuple(action) for action in one["actions"] if isinstance(action, list)]
 
 

@@ -1,4 +1,4 @@
-"""A dish of two steps: two things on the counter make a third, which is then on the counter, too."""
+"""A dish in two steps: two things on the counter make a third thing, which is added to the counter."""
 
 import csv
 from collections import defaultdict
@@ -16,9 +16,9 @@ MAKES = NaryRelation("makes", "hasPart", "hasPart", "hasResult")
 
 
 class Dish(gym.Env):
-    """Each of the A actions takes one thing; every second one puts two together, twice in an episode.
+    """A world whose A actions take a thing each; every second action combines two things, twice in an episode.
 
-    The dish gives 1 and ends the episode with success. To take what is not on the counter is to take nothing.
+    The dish gives the reward 1 and ends the episode with success. A thing that is not on the counter counts as nothing.
     """
 
     relations = (MAKES,)
@@ -72,17 +72,17 @@ class Dish(gym.Env):
         return {"dish": np.int64(self.dish), "counter": self.counter.copy(), "held": np.int64(self.held)}
 
     def action_facts(self, chosen=None) -> ActionFacts:
-        """For each thing on the counter: (thing, makes, dish), given what is held or anything else there."""
+        """Return for each thing on the counter (thing, makes, dish), with the held thing or any other as partner."""
         there = self.on_counter()
         parties = (there, np.where(there, self.dish, 0), self.held)
         return action_facts((MAKES.name,), there.shape, [parties], partners=there, chosen=np.array([[self.held]]))
 
     def planning_problem(self) -> PlanningProblem:
-        """What makes the dish of what is on the counter, in the uses that are left."""
+        """Return the problem of making the dish from the things on the counter in the remaining uses."""
         there = self.on_counter()
         one = np.array([self.dish]), there, np.array([[self.held]]), self.tried, np.array([2 - self.uses])
         return PlanningProblem(MAKES.name, there, *one)
 
     def on_counter(self) -> np.ndarray:
-        """(1, A) the id of each thing that is there, else 0."""
+        """Return (1, A): the id of each thing on the counter, else 0."""
         return np.where(self.counter, 1 + np.arange(len(self.things)), 0)[None, :]

@@ -1,6 +1,6 @@
 """PPO of Stable-Baselines3 in the kitchen, without and with household facts: `python learn.py --out results`.
 
-Half of the objects are for training. Rows that do not say otherwise are about the other half.
+Half of the objects are for training. Rows are about the other half, unless they start with "objects of the training".
 """
 
 import argparse
@@ -25,13 +25,13 @@ from gumption.kg.rules.horn import composition
 from gumption.scripts.freshness import made_with
 
 STEPS = 10_000
-#: The code whose behaviour the figures depend on: `gumption experiment --stale` tells whether it has changed.
+#: The code on which the figures depend: `gumption experiment --stale` reports whether it has changed.
 RESTS_ON = ("scripts/tutorial", "envs/kg_wrapper.py", "agents/advice.py", "kg/rules", "kg/scores.py", "kg/planning.py")
 IDS, BOTH = ("ids",), ("ids", "scores")
 
 
 def household() -> KnowledgeGraph:
-    """The facts of the CSV, and what follows: a thing is cleaned and stored as its kind is."""
+    """Load the facts of the CSV, and infer further facts: a thing is cleaned and stored in the same way as its kind."""
     graph = KnowledgeGraph()
     graph.load_file(HERE / "household.csv", header=True)
     infer(graph, [composition("isA", relation, relation) for relation in Kitchen.relations])
@@ -39,7 +39,7 @@ def household() -> KnowledgeGraph:
 
 
 class NoKnowledge:
-    """Advice that says nothing: 0 for every fact."""
+    """Advice without information: the score 0 for every fact."""
 
     relations = Kitchen.relations
 
@@ -48,13 +48,13 @@ class NoKnowledge:
 
 
 def split() -> tuple[np.ndarray, np.ndarray]:
-    """Half of the objects for training, and the other half for the test; the same for all agents and seeds."""
+    """Return half of the objects for training, and the other half for the test; the same for all agents and seeds."""
     order = np.random.default_rng(0).permutation(len(Kitchen().names))
     return np.sort(order[: len(order) // 2]), np.sort(order[len(order) // 2 :])
 
 
 def success(choose, objects, advice, observation=BOTH) -> float:
-    """Share of tasks that succeed, each object once dirty and once clean; `choose` gives an action."""
+    """Return the share of tasks that succeed, each object once dirty and once clean; `choose` returns an action."""
     env = KGScores(Kitchen(objects), advice, observation=observation)
     won = []
     for thing in objects:
@@ -73,7 +73,7 @@ def learner(advice, objects, observation, seed) -> PPO:
 
 
 def run(seed: int, advice, steps: int) -> dict[str, float]:
-    """Success of everything that is compared; on the objects of the test, unless the row says otherwise."""
+    """Return row -> success for all compared agents, on the test objects unless the row states other objects."""
     train, test = split()
     rng = np.random.default_rng(seed)
 
@@ -113,7 +113,7 @@ def run(seed: int, advice, steps: int) -> dict[str, float]:
 
 
 def dishes(choose, look_ahead: bool, episodes: int = 50) -> float:
-    """Share of the dishes that are made, by the facts of dishes.csv; `choose` gives an action."""
+    """Return the share of dishes that are made with the facts of dishes.csv; `choose` returns an action."""
     graph, world = KnowledgeGraph(), Dish()
     graph.load_file(FACTS, header=True)
     env = KGScores(world, Advice(graph, world.vocabulary, world.relations, look_ahead=look_ahead))
@@ -149,7 +149,7 @@ def report(runs: list[dict[str, float]], out: Path, about: dict) -> None:
 
 
 def table(success: dict[str, list[float]]) -> str:
-    """Mean success of each row over the seeds with its 95 % bootstrap interval, in Markdown."""
+    """Return a Markdown table: mean success of each row over the seeds with its 95 % bootstrap interval."""
     lines = ["| agent | success |", "| --- | ---: |"]
     for row, each in success.items():
         value, low, high = bootstrap_interval(each)
