@@ -31,8 +31,6 @@ app = App(
 Family = Literal["fishing", "curling", "findthediff", "findthesame", "building", "modifying"]
 #: Number of seeds in a batch of `certify`; the outcome of a seed does not depend on the others.
 CHUNK = 20
-#: Tables of a batch of `log`, and the largest number of trials of an episode.
-TABLES, TRIALS = 40, 3
 #: Number of meetings of `probe` on each table.
 MEETINGS = 24
 
