@@ -248,8 +248,8 @@ def travel(
     :param answered: contacts that rules handle, from `tell_answered`; no rows without such rules.
     :param i_hit, j_hit, nx, ny: the contact that a rule has just handled, or -1.
     :param room: from `traveling_room`.
-    :returns: remaining time, -1 at the end of the step; remaining impacts; the contact pair (see `WALL_X`, `BLOCK`), and
-        the unit vector from the first to the second.
+    :returns: remaining time, -1 at the end of the step; remaining impacts; the contact pair (see `WALL_X`, `BLOCK`),
+        and the unit vector from the first to the second.
     """
     points, numbers, radii, middles, obstacles = walls
     impacts, when, whom, before, who, contact = room

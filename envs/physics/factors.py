@@ -1,12 +1,12 @@
-"""Factors: the kinds of values that entities have (SEGAR, appendix B.1), and parameters, which belong to a whole scene.
+"""Factors: the kinds of values of entities (SEGAR, appendix B.1), and parameters, which belong to a whole scene.
 
-A factor is a class, and scenes use its name. One of your own is a class of two lines:
+A factor is a class, and scenes use its name. Define your own in two lines:
 
     class Wind(Factor, base="vector"):
         pass
 
-It may declare bounds for the values of scenes, priors and rules: `Factor, base="float", least=0, most=1`. The rules of
-a factor match its subclasses too. Values are not wrapped: rules get arrays.
+It may declare bounds for values in scenes, priors and rules: `Factor, base="float", least=0, most=1`. Rules for a
+factor also match its subclasses. Values are not wrapped: rules receive arrays.
 """
 
 from typing import Annotated, Any, ClassVar, Literal, get_args
@@ -19,27 +19,27 @@ from gumption.data.settings import LARGEST, check, describe, shown
 
 from .shapes import HIGHEST, NARROWEST, read_shape
 
-# ---- Functions for rules, on arrays whose last axis holds a vector's two numbers, or one number.
+# ---- Functions for rules, on arrays whose last axis holds a vector's two numbers, or a single number.
 
 
 def dot(a: Any, b: Any) -> np.ndarray:
-    """(..., 1), the scalar product of vectors (..., 2)."""
+    """Return the scalar product (..., 1) of vectors (..., 2)."""
     return a[..., :1] * b[..., :1] + a[..., 1:] * b[..., 1:]
 
 
 def norm(vector: Any) -> np.ndarray:
-    """(..., 1), the length of vectors (..., 2)."""
+    """Return the length (..., 1) of vectors (..., 2)."""
     return np.sqrt(dot(vector, vector))
 
 
 def unit(vector: Any) -> np.ndarray:
-    """(..., 2), vectors of length 1 of the same direction; of a zero vector zero."""
+    """Return vectors (..., 2) of the same direction and length 1; a zero vector stays zero."""
     length = norm(vector)
     return vector / np.where(length > 0, length, 1.0)
 
 
 def tangent(vector: Any) -> np.ndarray:
-    """(..., 2), vectors turned by 90 degrees: (-y, x)."""
+    """Return vectors (..., 2) rotated by 90 degrees: (-y, x)."""
     return np.concatenate([-vector[..., 1:], vector[..., :1]], axis=-1)
 
 
@@ -53,7 +53,7 @@ class FactorArray(np.ndarray):
         return self / self.norm()
 
     def tangent_vector(self) -> "FactorArray":
-        """The vector turned by 90 degrees: (-y, x)."""
+        """Return the vector rotated by 90 degrees: (-y, x)."""
         return np.array([-self[1], self[0]]).view(FactorArray)
 
     def abs(self) -> Any:
@@ -65,7 +65,7 @@ class FactorArray(np.ndarray):
 
 Base = Literal["float", "int", "bool", "vector", "shape", "tag", "text"]
 
-#: Numbers of a value of each base; the others are no arrays.
+#: Base -> length of its values in arrays; other bases have no arrays.
 WIDTHS: dict[Base, int] = {"float": 1, "int": 1, "bool": 1, "vector": 2}
 _DEFAULTS: dict[Base, Any] = {
     "float": 0.0, "int": 0, "bool": False, "vector": (0.0, 0.0), "shape": None, "tag": True, "text": "",
@@ -73,21 +73,21 @@ _DEFAULTS: dict[Base, Any] = {
 #: Bases whose values are numbers with bounds.
 BOUNDED: tuple[Base, ...] = ("float", "int", "vector")
 
-#: Factors and parameters by name; a later definition of the same name replaces an earlier one.
+#: Factors and parameters by name; a later definition of the same name replaces an earlier definition.
 FACTORS: dict[str, "type[Factor]"] = {}
 PARAMETERS: dict[str, "type[Parameter]"] = {}
 
 
 class Factor(Any):
-    """A kind of value. To a type checker an instance is anything, as rules get arrays.
+    """A kind of value. For type checkers an instance is `Any`, since rules receive arrays.
 
     :cvar base: "float", "int", "bool", "vector" (two floats), "shape", "tag" (present or not) or "text".
-    :cvar default: the value where a scene gives none.
-    :cvar least, most: bounds of a number, and of both numbers of a vector; those of a subclass lie within its parent's.
-    :cvar number: the annotation of such a number, with the declared bounds.
-    :cvar root: the class right below `Factor`, whose column its subclasses share.
-    :cvar belongs_to: rules compute this factor anew at each step for all entities that have the one named here; None
-        for factors that scenes give.
+    :cvar default: the value if a scene defines none.
+    :cvar least, most: bounds of a number, or of both numbers of a vector; a subclass's bounds lie within its parent's.
+    :cvar number: annotation of such a number, with the declared bounds.
+    :cvar root: the class directly below `Factor`, whose column its subclasses share.
+    :cvar belongs_to: rules recompute this factor in each step for all entities that have the factor named here; None
+        for factors defined by scenes.
     """
 
     base: ClassVar[Base]
@@ -99,7 +99,7 @@ class Factor(Any):
     belongs_to: ClassVar[type["Factor"] | None] = None
 
     def __new__(cls, value: Any) -> Any:
-        """A value with the methods that the paper's rules call, such as `Velocity(v2 - v1).norm()`."""
+        """Return a value with the methods that the paper's rules call, such as `Velocity(v2 - v1).norm()`."""
         return np.asarray(value).view(FactorArray)
 
     def __init_subclass__(
