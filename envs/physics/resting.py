@@ -48,7 +48,7 @@ def is_clear(count, d, time, low, high, points, numbers, radii, middles, obstacl
 
 @njit(cache=True)
 def settling_room(discs, obstacles):
-    """Return the working arrays of `touching` and `press`: (3, C) int64 and (6, C), C the maximal number of contacts."""
+    """Return the working arrays of `touching` and `press`: (3, C) int64 and (6, C), C the maximum of contacts."""
     most = discs * (discs + 3 + obstacles)
     return np.empty((3, most), dtype=np.int64), np.empty((6, most))
 
@@ -139,8 +139,8 @@ def press(contacts, d, who, contact):
 
 @njit(cache=True)
 def _solved(contacts, d, who, contact):
-    """Try to finish `press` at once, assuming that the contacts that press now also press in the end: solve their linear
-    equations by Cholesky's method. Return whether the assumption holds; else the sweeps continue from here.
+    """Try to finish `press` at once, assuming that the contacts that press now also press in the end: solve their
+    linear equations by Cholesky's method. Return whether the assumption holds; else the sweeps continue from here.
     """
     many = 0
     for c in range(contacts):
