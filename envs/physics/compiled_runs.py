@@ -512,7 +512,7 @@ class CompiledRun:
                 column[:, : self._discs] = matrix[:, row : row + len(column)].transpose(1, 2, 0)
 
     def _inner_walls(self) -> tuple[np.ndarray, ...]:
-        """Return corners (B, M, V, 2), their number (B, M), radii (B, M), middles and reaches (B, M, 3), counts (B,)."""
+        """Return corners (B, M, V, 2), counts (B, M), radii (B, M), middles and reaches (B, M, 3), and totals (B,)."""
         state = self._state
         if self._walls[0] != state.version:
             batch, most = state.num_envs, len(self._blocks)

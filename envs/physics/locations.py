@@ -98,7 +98,7 @@ class ProductNoise(PlanarNoise):
 
 @settings
 class Point(ProductNoise):
-    """Always the same point."""
+    """A constant point."""
 
     value: tuple[float, float]
 
@@ -181,65 +181,65 @@ class _Box(Location, ProductNoise):
 
 
 class RandomUniformLocation(_Box):
-    """Anywhere."""
+    """A uniform location in the arena."""
 
 
 class RandomBottomLocation(_Box):
-    """In the lowest quarter."""
+    """A uniform location in the lowest quarter."""
 
     y = (0, 1)
 
 
 class RandomTopLocation(_Box):
-    """In the highest quarter."""
+    """A uniform location in the highest quarter."""
 
     y = (3, 4)
 
 
 class RandomLeftLocation(_Box):
-    """In the quarter to the left."""
+    """A uniform location in the left quarter."""
 
     x = (0, 1)
 
 
 class RandomRightLocation(_Box):
-    """In the quarter to the right."""
+    """A uniform location in the right quarter."""
 
     x = (3, 4)
 
 
 class RandomTopRightLocation(_Box):
-    """In the top right cell of 4 x 4."""
+    """A uniform location in the top right cell of a 4 x 4 grid."""
 
     x, y = (3, 4), (3, 4)
 
 
 class RandomTopLeftLocation(_Box):
-    """In the top left cell of 4 x 4."""
+    """A uniform location in the top left cell of a 4 x 4 grid."""
 
     x, y = (0, 1), (3, 4)
 
 
 class RandomBottomRightLocation(_Box):
-    """In the bottom right cell of 4 x 4."""
+    """A uniform location in the bottom right cell of a 4 x 4 grid."""
 
     x, y = (3, 4), (0, 1)
 
 
 class RandomBottomLeftLocation(_Box):
-    """In the bottom left cell of 4 x 4."""
+    """A uniform location in the bottom left cell of a 4 x 4 grid."""
 
     x, y = (0, 1), (0, 1)
 
 
 class RandomMiddleLocation(_Box):
-    """In the middle half of both axes."""
+    """A uniform location in the middle half of both axes."""
 
     x, y = (1, 3), (1, 3)
 
 
 class Center(Location, ProductNoise):
-    """Always the middle of the arena."""
+    """The centre of the arena, a constant location."""
 
     @property
     def marginals(self) -> tuple[ScalarNoise, ScalarNoise]:
@@ -248,7 +248,7 @@ class Center(Location, ProductNoise):
 
 
 class RandomEdgeLocation(Location):
-    """In one of the 12 border cells of 4 x 4."""
+    """A location in one of the 12 border cells of a 4 x 4 grid."""
 
     @property
     def bends(self) -> list[tuple[ScalarNoise, ScalarNoise]]:

@@ -145,7 +145,7 @@ class EntityState(Observation):
         self._slots = _slots_of([self._id], self._slots, state, columns)
 
     def observe(self, state: State, fresh: bool = True) -> np.ndarray:
-        """(B, d) float32."""
+        """Return the factors of the entity, (B, d) float32."""
         return self._rows.read(state, self._slots)[:, 0]
 
 
@@ -190,7 +190,7 @@ class ManyStates(Observation):
             )
 
     def observe(self, state: State, fresh: bool = True) -> np.ndarray:
-        """(B, n_things, d) float32."""
+        """Return the rows of factors, (B, n_things, d) float32."""
         fitting = np.take_along_axis(self._fitting, state.sequence, axis=0)
         # The things that fit come first, and stay in order.
         chosen = np.argsort(~fitting, axis=0, kind="stable")[: self._count - len(self._ids)]
@@ -384,7 +384,7 @@ class Names(Observation):
         self.space = _box(6 + ABREAST * len(names))
 
     def observe(self, state: State, fresh: bool = True) -> np.ndarray:
-        """(B, F) float32."""
+        """Return positions, velocity and one-hot labels, (B, F) float32."""
         columns = np.array([self._columns.get(kind.__name__, -1) for kind in state.type_list])[state.types]
         gates = state.present & (state.kinds != ABSENT) & (columns >= 0)
         slots = np.argsort(np.where(gates, state.columns[Position][0], np.inf), axis=0, kind="stable")[:ABREAST]

@@ -370,7 +370,7 @@ class GateRuns(Kind):
         return {"device": "cpu"}
 
     def formats(self) -> dict[str, Any]:
-        """Return the versions of the formats, including those of the scores and of the queried relations."""
+        """Return the versions of the formats, including the scores and the queried relations."""
         from gumption.envs.segar.facts import VERSION as ASKED
         from gumption.kg.scores import VERSION
 
