@@ -239,7 +239,7 @@ class _Probe:
 
     def scenes(self) -> list[Scene]:
         """Return four situations with the thing, then the same without it. The ball meets the thing; meets it off
-        centre (a tile: on an enlarged tile that holds the whole ball); rests near it; moves past it.
+        centre (for a tile: as a ball too wide to lie entirely on it); rests near it; moves past it.
         """
         sim = self.scene.sim
         wide, thick = (each.factors.get(Width, 0.0) for each in (self.thing, self.ball))

@@ -1,7 +1,6 @@
 """SEGAR in `gumption bench`: the simulator, the environment with pictures, and the compilation of rules.
 
-Rates are steps per second of CPU time, compared with CartPole's; for torch of wall time, since a device runs
-asynchronously.
+Rates are steps per second of CPU time, next to CartPole's; of wall time for torch, as devices run asynchronously.
 """
 
 from __future__ import annotations
