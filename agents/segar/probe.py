@@ -6,8 +6,8 @@ A critic learns to distinguish pairs (features, factors) of the same observation
 
     E_joint[log 2 - softplus(-T)] - E_marginal[softplus(T) - log 2]
 
-SEGAR reports the accuracy of the critic as a classifier: .5 if features are independent of factors. Bound and accuracy
-are measured on held-out pairs.
+SEGAR reports the accuracy of the critic as a classifier: .5 if features are independent of factors. A marginal pair
+joins whole rows of features and factors. Bound and accuracy are measured on held-out pairs.
 """
 
 from math import log

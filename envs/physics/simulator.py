@@ -140,7 +140,7 @@ class Simulator:
         return RestWatch.begin(self.places(), slow * window / self._arrays.parameters[Framerate], window)
 
     def places(self) -> np.ndarray:
-        """Return (2, n, B), the vectors that a watch compares: positions, and others that rules change, as headings."""
+        """Return (2, n, B), vectors that a watch compares: positions, and others that rules change (orientations)."""
         columns = self.arrays.columns
         if not len(self._discs):
             return np.zeros((2, 0, self._arrays.num_envs))
