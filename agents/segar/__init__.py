@@ -1,1 +1,1 @@
-"""Learners of SEGAR's tasks, and what their studies measure. Needs the extra `sb3`."""
+"""Learners for SEGAR's tasks, and the measures of their studies. Needs the extra `sb3`."""

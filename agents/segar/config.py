@@ -1,4 +1,4 @@
-"""The config of a run of SEGAR: levels, observation, learner. The same config gives the same bits on a CPU."""
+"""Config of a SEGAR run: levels, observation, learner. On a CPU the same config reproduces the same bits."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -20,14 +20,14 @@ from gumption.envs.segar.render import RendererSettings
 from gumption.envs.segar.tasks import read_task
 
 WORLD = "segar"
-#: Rows of a state, at least: no scene of the named configurations of PuttPutt and Invisiball has more things.
+#: Minimal number of rows of a state: no named configuration of PuttPutt and Invisiball has more things.
 THINGS = 6
-#: Ids of the things that tasks refer to, which have the first rows.
+#: Ids of the things that tasks refer to; they get the first rows.
 FIRST = tuple(IDS.values())
-#: Environments at a time, where a config says none (appendix E.1).
+#: Default number of parallel environments (appendix E.1).
 NUM_ENVS = {"ppo": 64, "sac": 1}
 DIRECTIONS = 16  # of the pushes of an agent with knowledge
-#: The ball, the goal and the tiles as numbers. It does not show which tile is a hole.
+#: Observation of ball, goal and tiles as numbers. It does not show which tile is a hole.
 TILES: dict[str, Any] = {
     "kind": "multimodal",
     "parts": {
@@ -163,17 +163,17 @@ class SegarConfig(KnowledgeConfig):
 
     @property
     def played(self) -> dict[str, Any]:
-        """Settings of the environments beside task, levels and observation."""
+        """Return the settings of the environments, except task, levels and observation."""
         pushes = {} if self.kg == "none" else {"directions": DIRECTIONS}
         return {**pushes, **other_than_real(names=self.names, laws=self.laws)}
 
     @property
     def parallel(self) -> int:
-        """Environments at a time."""
+        """Return the number of parallel environments."""
         return self.num_envs or NUM_ENVS[self.algorithm]
 
     def draw(self, split: Split, levels: str | None = None) -> Levels:
-        """The training levels, or the test levels, which are the same for every seed.
+        """Draw the training levels, or the test levels, which are the same for every seed.
 
         :param levels: another distribution.
         """
@@ -193,8 +193,8 @@ class SegarConfig(KnowledgeConfig):
         return replace(self.truth(), hidden=self.hidden, stack=self.frame_stack)
 
     def truth(self) -> ObservationSettings:
-        """The state without hidden factors: rows for all things of training and test levels, those that tasks refer to
-        first, with the factors of your own that they have."""
+        """Return the observation of the full state, without hidden factors: a row per thing of training and test
+        levels, things that tasks refer to first, including user-defined factors."""
         found = [self._distribution(None), self._distribution(self.test)]
         drawn = [configuration(each) if isinstance(each, str) else each for each in found]
         kinds = [kind for each in drawn for kind in each.kinds]
@@ -209,9 +209,9 @@ class SegarConfig(KnowledgeConfig):
         )
 
     def _distribution(self, levels: str | None) -> str | Initialization:
-        """The name of a configuration, or the distribution in a file; None for that of training levels.
+        """Return the name of a configuration, or the distribution in a file; None selects the training levels'.
 
-        :raises InputError: there is none.
+        :raises InputError: no such distribution.
         """
         given = levels or self.levels or read_task(self.task).levels
         if isinstance(given, str) and given.endswith(".json"):

@@ -1,6 +1,6 @@
-"""Players of SEGAR's levels that learn nothing, and the evaluation that plays each level once.
+"""Players without learning for SEGAR's levels, and an evaluation that plays each level once.
 
-Players act by forces in a box, or by one of so many pushes (`directions`), as the environment is set.
+Players act by forces in a box, or choose among the pushes of `directions`, as the environment's settings define.
 """
 
 import inspect
@@ -24,16 +24,16 @@ from gumption.envs.segar.kinds import GATES, THROUGH
 
 from .config import SegarConfig
 
-#: The environment of own tasks.
+#: Environment of custom tasks.
 OWN = "gumption/SEGAR-v0"
-#: The scripted player wants a velocity of this rate (1/s) times the way to the goal, by forces and by pushes.
+#: The scripted player's target velocity is this rate (1/s) times the vector to the goal, for forces and for pushes.
 APPROACH, PUSHED = 4.0, 15.0
-#: The player that goes through gates: where the wall is left behind, how far it steers at least, and what is ahead.
+#: The player for gates: the height above which the wall is passed, its vertical target, and the alignment tolerance.
 WALL_ENDS, RUN_UP, AHEAD = 0.35, 0.6, 0.12
 
 
 def random_player(env: SegarVectorEnv, first: np.ndarray) -> np.ndarray:
-    """Draws actions uniformly: forces from the box of actions, or one of the pushes; of an own task, from its space."""
+    """Draw actions uniformly: forces from the box, or one of the pushes; for a custom task, from its action space."""
     space, rng = env.single_action_space, env.np_random
     if isinstance(space, spaces.Discrete):
         return space.start + rng.integers(space.n, size=env.num_envs)
@@ -44,16 +44,16 @@ def random_player(env: SegarVectorEnv, first: np.ndarray) -> np.ndarray:
 
 
 def no_action(env: SegarVectorEnv, first: np.ndarray) -> np.ndarray:
-    """No force, which is the first of the pushes; of an own task, the action of its space that is nearest to zero."""
+    """Return no force (push 0); for a custom task, the action of its space nearest to zero."""
     space = env.single_action_space
     nothing = np.zeros((env.num_envs, *(space.shape or ())), dtype=space.dtype)
     return np.clip(nothing, space.low, space.high) if isinstance(space, spaces.Box) else nothing
 
 
 def scripted(env: SegarVectorEnv, first: np.ndarray) -> np.ndarray:
-    """A controller that people wrote: it knows the places of ball and goal and the effect of a force, and goes straight
-    to the goal, whatever is on the way. By forces it is proportional-derivative; by pushes it takes the one that leads
-    nearest to the velocity that it wants."""
+    """Act by a hand-written controller that reads the positions of ball and goal and the effect of a force. It moves
+    straight to the goal, whatever is on the way. With forces it is proportional-derivative; with pushes it chooses the
+    push whose velocity is nearest to its target velocity."""
     state, mine = env.state, np.arange(env.num_envs)
     actor, goal = state.first(GolfBall), state.first(GoalTile)
     x, v = state.columns[Position], state.columns[Velocity]
@@ -65,15 +65,15 @@ def scripted(env: SegarVectorEnv, first: np.ndarray) -> np.ndarray:
 
 
 def _towards(env: SegarVectorEnv, way: np.ndarray) -> np.ndarray:
-    """(B,) the push that leads nearest to the velocity along a way (B, 2)."""
+    """Return (B,), the push whose velocity is nearest to `PUSHED` times the vector `way` (B, 2)."""
     off = env.pushed() - PUSHED * way[:, None]
     return (off**2).sum(axis=2).argmin(axis=1)
 
 
 def through_gates(harmful: Collection[str] | None = None) -> Player:
-    """A controller that people wrote for walls of gates: it goes through the nearest gate that does no harm.
+    """Return a hand-written controller for walls of gates, which moves through the nearest harmless gate.
 
-    :param harmful: what those are called that do; None for the truth, which makes it an oracle.
+    :param harmful: labels of harmful gate types; None for the true effects, which makes it an oracle.
     """
 
     def player(env: SegarVectorEnv, first: np.ndarray) -> np.ndarray:
@@ -84,7 +84,7 @@ def through_gates(harmful: Collection[str] | None = None) -> Player:
         ball, goal = state.of(GolfBall, Position), state.of(GoalTile, Position)
         aside = np.where(fits, state.columns[Position][0] - ball[:, 0], np.inf)
         x = aside[np.abs(aside).argmin(axis=0), np.arange(env.num_envs)]
-        x = np.where(np.isfinite(x), x, goal[:, 0] - ball[:, 0])  # all do harm: straight on
+        x = np.where(np.isfinite(x), x, goal[:, 0] - ball[:, 0])  # no harmless gate: straight to the goal
         below = ball[:, 1] < WALL_ENDS
         up = np.where((np.abs(x) > AHEAD) & (ball[:, 1] < -WALL_ENDS), -RUN_UP, RUN_UP) - ball[:, 1]
         return _towards(env, np.where(below[:, None], np.stack([x, up], axis=1), goal - ball))
@@ -93,25 +93,25 @@ def through_gates(harmful: Collection[str] | None = None) -> Player:
 
 
 BASELINES: dict[str, Player] = {"random": random_player, "no action": no_action, "scripted": scripted}
-#: The tasks that the scripted player is written for.
+#: Tasks with a scripted player.
 SCRIPTED = ("PuttPutt", "PuttPuttNegDist", "Gates", "Invisiball")
 
 
 def baselines(task: str) -> dict[str, Player]:
-    """The players of a task that learn nothing; people wrote one for PuttPutt in its forms alone."""
+    """Return the players of a task without learning; only variants of PuttPutt have a scripted player."""
     found = {name: player for name, player in BASELINES.items() if name != "scripted" or task in SCRIPTED}
     return found | ({"oracle": through_gates()} if task == "Gates" else {})
 
 
 def own_player(function: Callable[..., Any], name: str, space: gym.Space[Any]) -> Player:
-    """A person's function as a player. Where its first argument is called env, it is one, (env, first) -> actions, and
-    may look at env.state; else it is a policy, (observation, info) -> action.
+    """Return a player from a user's function. If its first argument is named env, the function is a player
+    (env, first) -> actions, which may read env.state; else it is a policy (observation, info) -> action.
 
-    :param space: of one action.
-    :raises InputError: (the player) the function fails, or returns no actions.
+    :param space: space of a single action.
+    :raises InputError: (from the player) the function fails, or returns no actions.
     """
     first_argument = ""
-    with suppress(ValueError, TypeError):  # written in C
+    with suppress(ValueError, TypeError):  # functions written in C have no signature
         first_argument = next(iter(inspect.signature(function).parameters), "")
     if first_argument != "env":
         return GivenPlayer(function, space, name=name)
@@ -124,11 +124,11 @@ def own_player(function: Callable[..., Any], name: str, space: gym.Space[Any]) -
 
 
 def make_env(task: str, levels: Levels | None, observation: Any, num_envs: int | None = None, **settings: Any) -> Any:
-    """A batch of `num_envs` environments, by default one for each level, that acts by forces, or as an own task says;
-    the next episode begins in the same step, as learners need it.
+    """Return a batch of `num_envs` environments, by default one per level. The next episode begins in the same step
+    (autoreset mode SameStep), as learners require.
 
-    :param task: its name, or "module:name" of an own one. :param levels: None for those of the settings.
-    :param settings: further ones, in place of these.
+    :param task: name of a task, or "module:name" of your own. :param levels: None for the levels of the settings.
+    :param settings: further settings, which override these.
     """
     given = {"autoreset_mode": "SameStep", "levels": levels, "observation": observation, **settings}
     count = num_envs or len(levels or ())
@@ -138,19 +138,19 @@ def make_env(task: str, levels: Levels | None, observation: Any, num_envs: int |
 
 
 def env_of(config: SegarConfig, levels: Levels, num_envs: int | None = None, **settings: Any) -> Any:
-    """`make_env` by the config of a run."""
+    """Call `make_env` with the config of a run."""
     return make_env(config.task, levels, config.seen(), num_envs, **{**config.played, **settings})
 
 
 def begin_levels(env: SegarVectorEnv, seed: int) -> None:
-    """Put environment i on level i."""
+    """Reset environment i to level i."""
     env.reset(seed=seed)
     for i in range(env.num_envs):
         env.set_up(np.array([i]), {"level": i}, env.np_random)
 
 
 class _Ends:
-    """Records how the ball ends, where the task tells whether it is alive; see `gumption.agents.evaluation.Measure`."""
+    """Record how the ball ends, if the task reports `alive`; see `gumption.agents.evaluation.Measure`."""
 
     def __init__(self, size: int) -> None:
         self.destroyed, self.consumed = np.zeros((2, size), dtype=bool)
@@ -169,9 +169,9 @@ class _Ends:
 def play_levels(player: Any, env: SegarVectorEnv, seed: Seed = 0) -> Rows:
     """Play each level once, in independent roll-outs.
 
-    :param player: see `gumption.agents.evaluation`; one that draws at random takes the generator of the environments.
-    :param env: of as many environments as it has levels.
-    :returns: of each level "return", "success", "steps", and, as bool, "destroyed" and "consumed" (by a hole).
+    :param player: see `gumption.agents.evaluation`; a random player uses the generator of the environments.
+    :param env: a batch with as many environments as levels.
+    :returns: per level "return", "success", "steps", and, as bool, "destroyed" and "consumed" (by a hole).
     """
     begin_levels(env, seed)
     return play(player, env, measure=_Ends(env.num_envs))

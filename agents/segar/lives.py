@@ -1,4 +1,4 @@
-"""Lives between gates, what they show, and the graphs that agents are compared by."""
+"""Exploration of gates, the facts that it yields, and graphs for the comparison of agents."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from gumption.envs.segar.facts import BALL, REACHING, facts
 from gumption.envs.segar.memory import Memory, add_memory, memory_facts
 from gumption.kg import KnowledgeGraph
 
-#: The share of explored pushes that are drawn at random.
+#: Share of random pushes in exploration.
 RANDOM = 0.2
 
 
@@ -27,9 +27,9 @@ Facts = list[tuple[str, str, str]]
 
 
 def explore(env: Any, folder: Path, steps: int, seed: int) -> Memory:
-    """The memory of so many pushes, which stays in the folder. Each ball is pushed at the type of thing in its reach
-    that was aimed at most rarely, until it has passed that thing, so that rare types are met as often as others; a
-    fifth of the pushes are drawn at random."""
+    """Make at least `steps` pushes and return their memory, which remains in the folder. Each ball is pushed at the
+    type of thing in its reach that was targeted least often, until it has passed the thing, so that rare types are met
+    as often as others. A fifth of the pushes are random."""
     env, rng = RecordMemory(env, folder), np.random.default_rng(seed)
     batch, rows = env.unwrapped, np.arange(env.num_envs)
     aims, visits = np.zeros(len(rows), dtype=np.int64), np.zeros(len(batch.vocabulary))
@@ -48,10 +48,10 @@ def explore(env: Any, folder: Path, steps: int, seed: int) -> Memory:
 
 @checked
 def live(folder: Path, levels: str, partition: Split, steps: Count, seed: Seed) -> Facts:
-    """Push at gates, see `explore`, and keep the memory (in memory/) and what it shows (graph.nq), which is returned.
+    """Explore gates (see `explore`), save the memory (memory/) and its facts (graph.nq), and return the facts.
 
-    :param partition: whose types of gates are met. :param steps: of 16 environments together.
-    :param seed: of the levels and the pushes; evaluations have test levels with the seed 0.
+    :param partition: part whose gate types occur. :param steps: total over 16 environments.
+    :param seed: of the levels and pushes; evaluations use test levels with the seed 0.
     """
     if (folder / "memory").exists():
         raise InputError(f"{folder} holds a memory already, and facts would be counted twice: name another folder")
@@ -64,13 +64,13 @@ def live(folder: Path, levels: str, partition: Split, steps: Count, seed: Seed) 
 
 
 def lived_facts(steps: int, levels: str, num_levels: int, level_seed: int) -> Facts:
-    """The facts of training, and what so many pushes in levels of another seed show of types of the test."""
+    """Return the training facts, and facts about test types learned by `steps` pushes in levels of another seed."""
     with TemporaryDirectory() as folder:
         lived = live(Path(folder), levels, "test", steps, level_seed + 1)
     return [*facts(partition="train", levels=levels), *lived]
 
 
-#: Name -> the facts of a graph, for (levels, num_levels, level_seed).
+#: Name -> function (levels, num_levels, level_seed) that returns the facts of a graph.
 GRAPHS: dict[str, Callable[[str, int, int], Facts]] = {
     "one-fact": lambda *_: [("GoalTile", REACHING, BALL)],
     "exchanged": lambda levels, *_: list(facts(partition="all", levels=levels, names="shuffled")),

@@ -1,4 +1,4 @@
-"""Encoders of SEGAR's observations, as features extractors of Stable-Baselines3."""
+"""Encoders of SEGAR's observations as features extractors for Stable-Baselines3."""
 
 from collections.abc import Sequence
 from itertools import pairwise
@@ -21,7 +21,7 @@ CHANNELS = (15, 32, 32)
 PIXEL_FEATURES = 256
 STATE_FEATURES = 128
 PUSH_FEATURES = 64
-#: The bound of a state's numbers, which are of the order of one: an outlier must not drown the others.
+#: Bound of a state's numbers, which are of the order of 1, so that outliers do not dominate.
 LARGEST = 10.0
 
 
@@ -36,7 +36,7 @@ class _Residual(nn.Module):
 
 
 class ImpalaEncoder(BaseFeaturesExtractor):
-    """Pixels (B, C, R, R) from 0 to 1 -> (B, 256), by the residual network of IMPALA with the channels of SEGAR."""
+    """Encode pixels (B, C, R, R) in [0, 1] as (B, 256): the residual network of IMPALA with SEGAR's channels."""
 
     def __init__(self, observation_space: spaces.Box) -> None:
         super().__init__(observation_space, PIXEL_FEATURES)
@@ -56,7 +56,7 @@ class ImpalaEncoder(BaseFeaturesExtractor):
 
 
 class StateEncoder(BaseFeaturesExtractor):
-    """Rows of factors (B, ..., n, d) -> (B, 128). A missing number is zero, and a second input marks it."""
+    """Encode rows of factors (B, ..., n, d) as (B, 128). A missing number becomes zero, marked by a second input."""
 
     def __init__(self, observation_space: spaces.Box) -> None:
         super().__init__(observation_space, STATE_FEATURES)
@@ -73,10 +73,9 @@ class StateEncoder(BaseFeaturesExtractor):
 
 
 class PushNetwork(nn.Module):
-    """Numbers (B, F) and the K scores of each of A pushes -> logits and a value, by two layers each. See `Reader`.
+    """Map numbers (B, F) and the K scores of each of A pushes to logits and a value, by two layers each. See `Reader`.
 
-    The worth of a push of which the graph says nothing depends on what it says of the others, so that this network
-    reads all scores, too.
+    The network also reads all scores, since the value of a push without facts depends on the facts about the others.
     """
 
     def __init__(self, numbers: int, pushes: int, channels: int) -> None:
@@ -91,7 +90,7 @@ class PushNetwork(nn.Module):
         return nn.Sequential(*hidden, nn.Linear(PUSH_FEATURES, outputs))
 
     def read(self, numbers: torch.Tensor, *more: torch.Tensor) -> tuple[Readout, torch.Tensor]:
-        """:param more: the mask of the pushes, all of which are open, and the scores, which are 0 where not given."""
+        """:param more: the mask of the pushes, which is all ones, and the scores, which default to 0."""
         scores = more[1].flatten(1) if len(more) > 1 else numbers.new_zeros(len(numbers), self.scores)
         seen = torch.cat([numbers, scores], dim=1)
         summary = self.policy[:-1](seen)
@@ -100,14 +99,14 @@ class PushNetwork(nn.Module):
 
 
 class PushPolicy(KGPolicy):
-    """`KGPolicy` whose network reads the scores, too."""
+    """A `KGPolicy` whose network also reads the scores."""
 
     def forward(self, *state: torch.Tensor) -> Readout:
         return super().forward(*state, state[-1])
 
 
 class GuidedEncoder(BaseFeaturesExtractor):
-    """An observation with scores -> (B, A + 1), the logits of `PushPolicy` and the value."""
+    """Map an observation with scores to (B, A + 1): the logits of `PushPolicy` and the value."""
 
     def __init__(self, observation_space: spaces.Dict, channels: Sequence[str] = ()) -> None:
         self.parts = [name for name in observation_space.spaces if name != KG_SCORES]
@@ -124,7 +123,7 @@ class GuidedEncoder(BaseFeaturesExtractor):
 
 
 class Columns(nn.Module):
-    """Some columns of the features."""
+    """Select columns of the features."""
 
     def __init__(self, which: slice) -> None:
         super().__init__()
@@ -135,7 +134,7 @@ class Columns(nn.Module):
 
 
 class GuidedPolicy(MultiInputActorCriticPolicy):
-    """The policy of PPO over `GuidedEncoder`, which gives logits and value itself."""
+    """PPO's policy over `GuidedEncoder`, whose output already contains logits and value."""
 
     def __init__(self, *arguments: Any, channels: Sequence[str] = (), **settings: Any) -> None:
         how: dict[str, Any] = {"features_extractor_kwargs": {"channels": channels}, "net_arch": []}

@@ -1,13 +1,13 @@
 """A probe of the mutual information between an encoder's features and the factors behind an observation.
 
-A critic learns to distinguish pairs (features, factors) of one observation from pairs of two. Its objective is the
-Jensen-Shannon lower bound on mutual information (Hjelm et al., 2019; Poole et al., 2019), in nats, at most 2 log 2:
+A critic learns to distinguish pairs (features, factors) of the same observation (joint) from pairs of two observations
+(marginal). Its objective is the Jensen-Shannon lower bound on mutual information (Hjelm et al., 2019; Poole et al.,
+2019), in nats, at most 2 log 2:
 
     E_joint[log 2 - softplus(-T)] - E_marginal[softplus(T) - log 2]
 
-SEGAR reports the accuracy of the critic as a classifier: .5 where features are independent of factors. A marginal pair
-is a whole row of features beside a whole row of factors of another observation. Bound and accuracy are of held-out
-pairs.
+SEGAR reports the accuracy of the critic as a classifier: .5 if features are independent of factors. A marginal pair
+joins whole rows of features and factors. Bound and accuracy are measured on held-out pairs.
 """
 
 from math import log
@@ -45,9 +45,9 @@ class ProbeSettings:
 class Information(NamedTuple):
     """The figures of a critic on held-out pairs.
 
-    :ivar accuracy: the share of pairs that it classifies right, half of them joint, half marginal.
-    :ivar bound: lower bound on mutual information, in nats. :ivar pairs: how many pairs of either kind.
-    :ivar encoder: what made the features, above all whether its weights were trained or are random.
+    :ivar accuracy: share of correctly classified pairs; half of the pairs are joint, half marginal.
+    :ivar bound: lower bound on mutual information, in nats. :ivar pairs: number of pairs of either kind.
+    :ivar encoder: description of the encoder, above all whether its weights are trained or random.
     """
 
     accuracy: float
@@ -61,8 +61,8 @@ def information(
 ) -> Information:
     """Train a critic and measure it.
 
-    :param features: (n, d), the encoder's row of each observation. :param factors: (n, k).
-    :param encoder: what made the features, for the result.
+    :param features: (n, d), a row of the encoder per observation. :param factors: (n, k).
+    :param encoder: description of the encoder, for the result.
     :raises InputError: other shapes, numbers that are not finite, or too few rows.
     """
     chosen = settings or ProbeSettings()
@@ -102,7 +102,7 @@ def information(
 def _scores(
     critic: nn.Module, x: torch.Tensor, z: torch.Tensor, rows: np.ndarray, rng: np.random.Generator
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """(b,) the scores of joint pairs, and of marginal ones; both are one batch for the batch norm."""
+    """Return the scores of joint and of marginal pairs, each (b,), computed in one batch for the batch norm."""
     order = rng.permutation(len(rows))
     others = np.empty(len(rows), dtype=np.int64)
     others[order] = np.roll(order, 1)  # a permutation without a fixed point
@@ -127,6 +127,6 @@ def _rows(name: str, given: Any) -> np.ndarray:
 
 
 def _standard(rows: np.ndarray, train: np.ndarray) -> torch.Tensor:
-    """Each column with mean 0 and deviation 1 over the training rows; one that never changes is 0."""
+    """Standardise each column to mean 0 and deviation 1 over the training rows; a constant column becomes 0."""
     mean, deviation = rows[train].mean(0), rows[train].std(0)
     return torch.from_numpy((rows - mean) / np.where(deviation > 1e-6, deviation, 1.0).astype(np.float32))

@@ -1,5 +1,5 @@
-"""The evaluation of trained runs of SEGAR, in a folder or in memory. Functions import what needs Stable-Baselines3, so
-that help opens without it."""
+"""Evaluation of trained SEGAR runs, in a folder or in memory. Imports that need Stable-Baselines3 are inside functions,
+so that help works without it."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def evaluate(
     return result | measured | {"about": f"{about}; {words}"}
 
 
-# ---- An agent to watch.
+# ---- Watching an agent
 
 
 @checked

@@ -1,4 +1,4 @@
-"""The measures of a study of generalisation: the gap between training and test levels, their distance, and the mutual
+"""Measures of a generalisation study: the gap between training and test levels, their distance, and the mutual
 information of features and factors."""
 
 from collections.abc import Callable, Mapping, Sequence
@@ -19,14 +19,14 @@ from .evaluation import baselines, begin_levels, env_of, own_player, play_levels
 from .probe import Information, ProbeSettings, information
 from .training import SegarRun
 
-#: The readings of the Wasserstein-2 distance that a study tells; see `gumption.envs.segar.measures.READINGS`.
+#: Readings of the Wasserstein-2 distance in a study; see `gumption.envs.segar.measures.READINGS`.
 DISTANCES = ("factors", "factors, Order", "types", "types, Order")
-#: The player whose return is one end of the gap's scale; that of the yardstick is the other.
+#: Player whose return is the lower end of the gap's scale; the yardstick's return is the upper end.
 LOWER = "random"
 
 
 def harder(levels: str) -> str | None:
-    """The same configuration at the next difficulty: "empty-medium" of "empty-easy"; None after the last."""
+    """Return the configuration at the next difficulty ("empty-medium" for "empty-easy"); None after the last."""
     kind, _, difficulty = levels.rpartition("-")
     if difficulty not in DIFFICULTIES[:-1]:
         return None
@@ -34,15 +34,15 @@ def harder(levels: str) -> str | None:
 
 
 def generalisation(run: SegarRun, yardstick: Any = None) -> dict[str, dict[str, Any]]:
-    """Evaluate a trained run on its training levels ("train"), on the test levels of its config ("test"), and, where
-    these have the distribution of the training levels, on those of the next difficulty ("harder").
+    """Evaluate a trained run on its training levels ("train"), on the test levels of its config ("test"), and, if both
+    have the same distribution, on levels of the next difficulty ("harder").
 
-    :param yardstick: the player whose return there is 1 on the gap's scale, where that of random actions is 0; of
-        several, the best on each set of levels. See `contenders`; without it the scripted player.
-    :returns: set -> figures: the mean return and success of players; of test levels also "w2", their distances from the
-        training levels; "yardstick", its name; and "gap", the training return less the return there, as a share of the
-        difference between the yardstick and the random player there, None where the yardstick is no better.
-    :raises InputError: no such player; an own task, which has no scripted player, and no yardstick.
+    :param yardstick: player whose return on a set is 1 on the gap's scale; random actions are 0. Of several, the best
+        on each set of levels counts. See `contenders`; default: the scripted player.
+    :returns: set -> figures: mean return and success of players. Test sets also have "w2", their distances from the
+        training levels; "yardstick", its name; and "gap": the training return minus the return on the set, divided by
+        the difference between yardstick and random player on the set, None if the yardstick is no better.
+    :raises InputError: no such player; a custom task without a scripted player, and no yardstick.
     """
     config = run.config
     train = config.draw("train")
@@ -64,13 +64,13 @@ def generalisation(run: SegarRun, yardstick: Any = None) -> dict[str, dict[str, 
     return found
 
 
-# ---- The gap, and the players that it is measured by
+# ---- The gap, and its reference players
 
 
 class Contender(NamedTuple):
-    """A player, and what makes the environments that it plays in: those of its own observation and actions.
+    """A player, and a factory of environments with its observation and actions.
 
-    :ivar make: levels -> a batch with an environment for each level.
+    :ivar make: levels -> a batch with an environment per level.
     """
 
     player: Player
@@ -79,19 +79,19 @@ class Contender(NamedTuple):
 
 
 def home(run: Any) -> Contender:
-    """The player of a run, in the environments of its config."""
+    """Return the player of a run, in the environments of its config."""
     config = run.config
     return Contender(run.player, lambda levels: env_of(config, levels), config.task)
 
 
 def contenders(given: Any, run: Any) -> dict[str, Contender]:
-    """Yardsticks for a run's gap by their names; the second of a name is "NAME (2)", as of two runs in memory.
+    """Return name -> yardstick for a run's gap; a repeated name becomes "NAME (2)", as for two runs in memory.
 
-    :param given: one, or a list: "scripted" or another player that learns nothing; "module:name" of a function, or the
-        function: a player (env, first) -> actions, which may look at env.state, or a policy (observation, info) ->
-        action of the run's observation; or a run of the same task: the result of a training, or `load_run` of its
-        folder. None is the scripted player.
-    :raises InputError: no such player, the random one, or a run of another task.
+    :param given: a yardstick or a list: "scripted" or another player without learning; a function or its "module:name",
+        either a player (env, first) -> actions, which may read env.state, or a policy (observation, info) -> action for
+        the run's observation; or a run of the same task: the result of a training, or `load_run` of its folder. None
+        selects the scripted player.
+    :raises InputError: no such player, the random player, or a run of another task.
     """
     mine = home(run)
     known = {name: player for name, player in baselines(mine.task).items() if name != LOWER}
@@ -118,7 +118,7 @@ def contenders(given: Any, run: Any) -> dict[str, Contender]:
 
 
 def _contender(given: Any, run: Any, known: Mapping[str, Player]) -> tuple[str, Contender]:
-    """The name of a yardstick, and its player."""
+    """Return the name of a yardstick, and its player."""
     if hasattr(given, "config"):
         return str(getattr(given, "run_dir", None) or "a run in memory"), home(given)
     if not isinstance(given, str):
@@ -136,22 +136,22 @@ def _contender(given: Any, run: Any, known: Mapping[str, Player]) -> tuple[str, 
 
 
 def _actions(run: Any) -> gym.Space[Any]:
-    """The space of one action of a run."""
+    """Return the space of a single action of a run."""
     return home(run).make(run.config.draw("train")).unwrapped.single_action_space
 
 
 def figures_of(one: Contender, levels: Levels) -> dict[str, float]:
-    """Mean return and success of a player on levels, each played once."""
+    """Return the mean return and success of a player on levels, each played once."""
     return means(play_levels(one.player, one.make(levels).unwrapped), "return", "success")
 
 
 def gap(training: float, there: Mapping[str, Mapping[str, float]], yardsticks: Sequence[str]) -> dict[str, Any]:
-    """The generalisation gap, and the player whose return there is 1 on its scale.
+    """Return the generalisation gap, and the player whose return is 1 on its scale.
 
-    :param training: the return on the training levels.
-    :param there: name -> figures of the players on other levels; "trained" and "random" are among them.
-    :param yardsticks: names of players, of which the one with the highest return counts.
-    :returns: "gap", None where that player is no better than the random one; "yardstick", its name.
+    :param training: return on the training levels.
+    :param there: name -> figures of the players on other levels, including "trained" and "random".
+    :param yardsticks: names of players; the player with the highest return counts.
+    :returns: "gap", None if that player is no better than the random player; "yardstick", its name.
     """
     best = max(yardsticks, key=lambda name: there[name]["return"])
     span = there[best]["return"] - there[LOWER]["return"]
@@ -159,10 +159,10 @@ def gap(training: float, there: Mapping[str, Mapping[str, float]], yardsticks: S
 
 
 def told_gap(run: Any, levels: Levels, there: Mapping[str, Any], yardstick: Any) -> dict[str, Any]:
-    """The gap of a run between its own training levels and others, for an evaluation.
+    """Return the gap of a run between its own training levels and other levels, for an evaluation.
 
     :param there: figures of the players on the levels. :param yardstick: see `contenders`.
-    :returns: "players", with those of the yardsticks; "gap" and "yardstick" as in `gap`; "words" for people.
+    :returns: "players", including the yardsticks; "gap" and "yardstick" as in `gap`; "words", a text for people.
     """
     mine, given = home(run), contenders(yardstick, run)
     players = {**there, **{name: figures_of(one, levels) for name, one in given.items() if name not in there}}
@@ -178,9 +178,9 @@ def told_gap(run: Any, levels: Levels, there: Mapping[str, Any], yardstick: Any)
 def seen_and_true(
     run: SegarRun, levels: Levels, *, observations: Count = 5_000, seed: Seed = 0
 ) -> tuple[Any, np.ndarray]:
-    """Observations of a run's player on levels, and the factors of all entities behind each.
+    """Return observations of a run's player on levels, and the factors of all entities for each observation.
 
-    :returns: (n, ...), (n, k); an episode starts on each level, and later ones on levels drawn at random.
+    :returns: (n, ...), (n, k); the first episodes start on each level, later episodes on random levels.
     """
     config = run.config
     env = env_of(config, levels)
@@ -199,9 +199,9 @@ def seen_and_true(
 
 
 class Encoder(NamedTuple):
-    """What makes features.
+    """An encoder of observations.
 
-    :ivar features: observations (n, ...) -> (n, d). :ivar about: what it is, and whether its weights are random.
+    :ivar features: observations (n, ...) -> (n, d). :ivar about: description, including whether weights are random.
     """
 
     features: Callable[[Any], Any]
@@ -212,11 +212,11 @@ RANDOM_NETWORK = "a random network: the run's encoder with the weights that its 
 
 
 def encoder_of(run: SegarRun, given: Any = "trained") -> Encoder:
-    """An encoder of a run's observations.
+    """Return an encoder of a run's observations.
 
-    :param given: "trained", the run's own; "untrained", the same network with random weights; or "module:name" of a
-        function of observations (n, ...), as the environment gives them, or the function. Its `about`, a text, says
-        what it is, and whether its weights are random: from here that cannot be seen.
+    :param given: "trained", the run's own; "untrained", the same network with random weights; or a function of
+        observations (n, ...) as the environment returns them, or its "module:name". The text attribute `about` of a
+        function describes it, including whether its weights are random, which cannot be determined here.
     :raises InputError: no such encoder.
     """
     if given == "trained":
@@ -238,7 +238,7 @@ def encoder_of(run: SegarRun, given: Any = "trained") -> Encoder:
 def informed(
     run: SegarRun, levels: Levels, settings: ProbeSettings, *, observations: int = 5_000, encoder: Any = "trained"
 ) -> Information:
-    """The probe of an encoder, on observations of a run's own player on levels.
+    """Probe an encoder on observations of a run's own player on levels.
 
     :param encoder: see `encoder_of`.
     """
@@ -253,5 +253,5 @@ def informed(
 
 
 def played(run: SegarRun, levels: Levels, player: Player) -> dict[str, float]:
-    """Mean return and success of a player on levels, with the run's observation."""
+    """Return the mean return and success of a player on levels, with the run's observation."""
     return figures_of(home(run)._replace(player=player), levels)

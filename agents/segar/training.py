@@ -1,7 +1,7 @@
-"""PPO and SAC of Stable-Baselines3 on SEGAR's batched environments: a run with its folder, and a run that is loaded.
+"""PPO and SAC of Stable-Baselines3 on SEGAR's batched environments: train a run in a folder, and load it.
 
-Metrics beside those of `gumption.agents.learners.sb3`: train_ and test_return and _success, means over the training and
-the test levels, each played once by the most probable actions.
+Metrics in addition to `gumption.agents.learners.sb3`: train_return, train_success, test_return and test_success, means
+over the training and test levels, each played once by the most probable actions.
 """
 
 from collections.abc import Iterator
@@ -44,26 +44,26 @@ with extra("sb3", "learning SEGAR"):
     from stable_baselines3.common.vec_env import VecEnv, VecNormalize
 
 KIND = "gumption/segar/1"
-BOUND = 20.0  # of scores in an observation; those of facts are 0 or 1
-#: Environments, and steps of each, by which the first lambdas of a policy are counted; and the share of its first
-#: lambda that the network keeps which acts by the graph alone, so that it decides where the graph says the same.
+BOUND = 20.0  # clip scores in an observation to this magnitude; scores of facts are 0 or 1
+#: Environments and steps per environment over which the initial lambdas of a policy are counted. TIES: factor of the
+#: first initial lambda (the network's) of an agent that acts by the graph alone, so that the network only breaks ties.
 COUNTED = (256, 48)
 TIES = 1e-3
 
 
 @dataclass(frozen=True)
 class SegarRun(SB3Run):
-    """A run of PPO or SAC. :ivar advice: that it plays with, if any; the one of `setup` is what it learned with."""
+    """A run of PPO or SAC. :ivar advice: advice to play with, if any; `setup.advice` is the advice in training."""
 
     advice: Advice | None = field(default=None, repr=False)
 
     def player(self, env: SegarVectorEnv, first: np.ndarray) -> np.ndarray:
-        """The most probable actions."""
+        """Return the most probable actions."""
         seen: Any = env.observe()
         if self.setup.advice is not None:
             known = self.setup.advice.relations
             scores = np.zeros((*env.pushed().shape[:2], len(known)), dtype=np.float32)
-            if self.advice is not None:  # of another graph that may state fewer relations
+            if self.advice is not None:  # possibly from another graph with fewer relations
                 said = self.advice(env).numpy().clip(-BOUND, BOUND)
                 for k, relation in enumerate(self.advice.relations):
                     if relation in known:
@@ -72,7 +72,7 @@ class SegarRun(SB3Run):
         return self.policy.predict(seen, deterministic=True)[0]
 
     def advised(self, kg: str) -> "SegarRun":
-        """The same agent, advised by another source; "none" takes the knowledge away."""
+        """Return the same agent, advised by another source; "none" removes the advice."""
         if self.setup.advice is None:
             raise InputError("the run has no knowledge that another could take the place of: train it with kg")
         return replace(self, advice=None if kg == "none" else SegarSetup(replace(self.config, kg=kg)).advice)
@@ -83,7 +83,7 @@ class SegarRun(SB3Run):
 
     @torch.no_grad()
     def features(self, observation: np.ndarray) -> np.ndarray:
-        """The encoder's features (n, d) float32 of observations (n, ...)."""
+        """Return the encoder's features (n, d) float32 of observations (n, ...)."""
         policy: Any = self.policy.policy
         policy.set_training_mode(False)
         extractor = policy.actor.features_extractor if self.config.algorithm == "sac" else policy.features_extractor
@@ -92,8 +92,8 @@ class SegarRun(SB3Run):
 
 
 class SegarSetup(SB3Setup):
-    """The levels, environments and networks of SEGAR. No figure is sure to rise as an agent learns: the return is
-    negative, and success often falls while it rises."""
+    """The levels, environments and networks of SEGAR. No figure rises reliably as an agent learns: the return is
+    negative, and success often falls while the return rises."""
 
     kind = KIND
     config_class = SegarConfig
@@ -145,7 +145,7 @@ class SegarSetup(SB3Setup):
         policy: dict[str, Any] = {"features_extractor_class": encoder, "net_arch": []}
         if advice is not None:
             policy = {"channels": advice.relations}
-        elif config.observation == "names":  # two layers each for policy and value, which share none
+        elif config.observation == "names":  # two layers each for policy and value, none shared
             policy = {}
         if config.algorithm == "sac":
             model: BaseAlgorithm = SAC(
@@ -181,7 +181,7 @@ class SegarSetup(SB3Setup):
 
 
 def watched(model: Any, advice: Advice) -> Policy:
-    """The policy of a model that learned with advice, as `gumption watch` shows it."""
+    """Return the policy of a model trained with advice, for `gumption watch`."""
 
     def look(env: SegarVectorEnv) -> tuple[np.ndarray, ...]:
         numbers = flat(env.single_observation_space, env.observe())
@@ -200,26 +200,26 @@ def train_segar(
 
 @checked
 def load_run(run_dir: str | Path, *, device: str | None = None) -> SegarRun:
-    """A run at its last checkpoint; see `load_sb3`."""
+    """Load a run at its last checkpoint; see `load_sb3`."""
     return load_sb3(SegarSetup, run_dir, device)
 
 
-# ---- Self-supervised losses beside PPO's: CURL (Laskin et al., 2020) and SPR (Schwarzer et al., 2021).
+# ---- Self-supervised losses in addition to PPO's: CURL (Laskin et al., 2020) and SPR (Schwarzer et al., 2021).
 #
-# Both learn from the pictures of PPO's own roll-outs, in steps of their own Adam on the encoder and their heads, before
-# each update of PPO. Crops keep the size of a picture: its border is repeated outwards first, as in SPR.
+# Both learn from the pictures of PPO's roll-outs, with a separate Adam optimiser for the encoder and their heads,
+# before each update of PPO. Crops keep the size of a picture: border pixels are first replicated outwards, as in SPR.
 
-#: The largest shift of a crop, as a share of a side: CURL crops 84 of 100 pixels, SPR 84 of 92.
+#: Largest shift of a crop, as a share of a side: CURL crops 84 of 100 pixels, SPR 84 of 92.
 CURL_SHIFT, SPR_SHIFT = 8 / 84, 4 / 84
-INTENSITY = 0.05  # SPR: the deviation of the brightness of a picture
-#: The share of the encoder that enters the momentum encoder after a step.
+INTENSITY = 0.05  # SPR: standard deviation of the brightness of a picture
+#: Weight of the encoder in an update of the momentum encoder.
 CURL_MOMENTUM, SPR_MOMENTUM = 0.05, 0.01
-AHEAD = 5  # SPR: how many steps it predicts
+AHEAD = 5  # SPR: number of predicted steps
 TRANSITION = 256  # SPR: units of its transition model
 
 
 def crop(pictures: torch.Tensor, shift: float) -> torch.Tensor:
-    """(B, C, R, R), each picture moved at random by up to `shift` sides in each direction."""
+    """Shift each picture (B, C, R, R) at random by up to `shift` sides in each direction."""
     count, _, _, side = pictures.shape
     margin = max(1, round(shift * side))
     wide = pad(pictures, (margin,) * 4, mode="replicate")
@@ -231,13 +231,13 @@ def crop(pictures: torch.Tensor, shift: float) -> torch.Tensor:
 
 
 def dim(pictures: torch.Tensor) -> torch.Tensor:
-    """(B, C, R, R), each picture brighter or darker by a random factor."""
+    """Scale the brightness of each picture (B, C, R, R) by a random factor."""
     noise = torch.randn((len(pictures), 1, 1, 1), device=pictures.device).clamp(-2.0, 2.0)
     return pictures * (1.0 + INTENSITY * noise)
 
 
 class Auxiliary(nn.Module):
-    """A loss on sequences of `steps` + 1 pictures and the actions between, with a momentum copy of the encoder."""
+    """A loss on sequences of `steps` + 1 pictures and the actions between them, with a momentum encoder."""
 
     steps = 0
     momentum = CURL_MOMENTUM
@@ -249,8 +249,8 @@ class Auxiliary(nn.Module):
     def loss(
         self, encoder: nn.Module, pictures: torch.Tensor, actions: torch.Tensor, going: torch.Tensor
     ) -> torch.Tensor:
-        """:param pictures: (T + 1, B, C, R, R) from 0 to 1. :param actions: (T, B, A).
-        :param going: (T + 1, B) bool, still in the episode of the first picture.
+        """:param pictures: (T + 1, B, C, R, R) in [0, 1]. :param actions: (T, B, A).
+        :param going: (T + 1, B) bool, whether a picture is in the episode of the first picture.
         """
         raise NotImplementedError
 
@@ -262,7 +262,7 @@ class Auxiliary(nn.Module):
 
 
 class Curl(Auxiliary):
-    """Two crops of one picture agree more than crops of two pictures."""
+    """CURL: two crops of the same picture agree more than crops of different pictures."""
 
     def __init__(self, encoder: Any, actions: int) -> None:
         super().__init__(encoder)
@@ -271,18 +271,18 @@ class Curl(Auxiliary):
     def loss(
         self, encoder: nn.Module, pictures: torch.Tensor, actions: torch.Tensor, going: torch.Tensor
     ) -> torch.Tensor:
-        """Cross-entropy of finding each picture's other crop in the batch."""
+        """Return the cross-entropy of identifying each picture's other crop in the batch."""
         query = encoder(crop(pictures[0], CURL_SHIFT))
         with torch.no_grad():
             key = self.target(crop(pictures[0], CURL_SHIFT))
-        # CURL's encoder ends in a layer norm; features that are never negative all point the same way.
+        # CURL's encoder ends in a layer norm; without it, features after a ReLU all point in similar directions.
         size = query.shape[1:]
         logits = layer_norm(query, size) @ self.bilinear @ layer_norm(key, size).T
         return cross_entropy(logits, torch.arange(len(logits), device=logits.device))
 
 
 class Spr(Auxiliary):
-    """Features several steps ahead are predicted from features now and the actions between."""
+    """SPR: predict features several steps ahead from the current features and the actions between them."""
 
     steps = AHEAD
     momentum = SPR_MOMENTUM
@@ -297,7 +297,7 @@ class Spr(Auxiliary):
     def loss(
         self, encoder: nn.Module, pictures: torch.Tensor, actions: torch.Tensor, going: torch.Tensor
     ) -> torch.Tensor:
-        """Minus the cosine similarity of predictions and features, mean over the steps within an episode."""
+        """Return minus the cosine similarity of predictions and features, averaged over steps within an episode."""
         latent = encoder(dim(crop(pictures[0], SPR_SHIFT)))
         with torch.no_grad():
             later = dim(crop(pictures[1:].flatten(0, 1), SPR_SHIFT))
@@ -320,7 +320,7 @@ AUXILIARY: dict[str, type[Curl] | type[Spr]] = {"curl": Curl, "spr": Spr}
 
 
 class AuxiliaryPPO(PPO):
-    """PPO whose encoder of pictures learns from a self-supervised loss, too.
+    """PPO whose picture encoder also learns from a self-supervised loss.
 
     :ivar more_modules, more_optimisers: the loss and its optimiser, by their names in checkpoints.
     """
@@ -337,7 +337,7 @@ class AuxiliaryPPO(PPO):
         self.more_optimisers = {"auxiliary": self.auxiliary_optimiser}
 
     def train(self) -> None:
-        """One pass of the auxiliary loss over the roll-outs, then PPO's update."""
+        """Make one pass of the auxiliary loss over the roll-outs, then PPO's update."""
         self.policy.set_training_mode(True)
         encoder: Any = self.policy.features_extractor
         losses = []
@@ -353,7 +353,7 @@ class AuxiliaryPPO(PPO):
         self.logger.record("train/auxiliary_loss", float(np.mean(losses)))
 
     def _sequences(self) -> Iterator[tuple[torch.Tensor, torch.Tensor, torch.Tensor]]:
-        """The pictures of an epoch of PPO, in as many batches, as sequences that begin at random places."""
+        """Yield batches of sequences, with random starts, that together hold about the pictures of a PPO epoch."""
         buffer = self.rollout_buffer
         steps = min(self.auxiliary.steps, buffer.buffer_size - 1)
         starts, envs = np.divmod(np.random.permutation((buffer.buffer_size - steps) * self.n_envs), self.n_envs)  # noqa: NPY002

@@ -1,4 +1,4 @@
-"""SEGAR's rules as its code of 2022 has them (preset "compat"), faults included."""
+"""SEGAR's rules as in its code of 2022 (preset "compat"), faults included."""
 
 # ruff: noqa: UP006, UP035  (Tuple, as in the paper's hints)
 
@@ -36,14 +36,14 @@ from .factors import (
 from .rules import Aggregate, Differential, Rule, SetFactor, built_in, consume, move
 from .state import State
 
-#: Friction does not act on slower things.
+#: Speed below which friction does not act.
 STILL = 1e-6
 
 
 def lorentz_law(
     source: Tuple[Position, Velocity, Charge, Magnetism], target: Tuple[Position, Velocity, Charge, Mass, Acceleration]
 ) -> Aggregate[Acceleration]:
-    """The paper's listing: the magnetic force falls with the relative speed, not with the distance."""
+    """Follow the paper's listing: the magnetic force falls with the relative speed, not with the distance."""
     x1, v1, q1, b1 = source
     x2, v2, q2, m2, a = target
     apart, relative = x2 - x1, v2 - v1
@@ -57,7 +57,7 @@ def lorentz_law(
 def apply_friction(
     thing: Tuple[Mass, Velocity, Acceleration], surface: Tuple[Friction], g: Gravity
 ) -> Aggregate[Acceleration]:
-    """The paper's listing: the deceleration falls with the mass, and does not end where the velocity does."""
+    """Follow the paper's listing: the deceleration falls with the mass, and does not stop at velocity 0."""
     m, v, a = thing
     (mu,) = surface
     speed = norm(v)
@@ -66,7 +66,7 @@ def apply_friction(
 
 
 def apply_burn(thing: Tuple[Mass, Mobile], tile: Tuple[Heat]) -> SetFactor[Mass]:
-    """The mass falls by the share 0.1 heat in each step, however long it is."""
+    """Reduce the mass by the share 0.1 heat per step, regardless of dt."""
     m, mobile = thing
     (heat,) = tile
     return SetFactor(m, m * (1.0 - 0.1 * heat), where=mobile)
@@ -75,7 +75,7 @@ def apply_burn(thing: Tuple[Mass, Mobile], tile: Tuple[Heat]) -> SetFactor[Mass]
 def stop_condition(
     mobile: Mobile, alive: Alive, v: Velocity, a: Acceleration
 ) -> Tuple[SetFactor[Velocity], SetFactor[Acceleration]]:
-    """Entities that are immobile or dead rest."""
+    """Stop entities that are immobile or dead."""
     rests = ~(mobile & alive)
     return SetFactor(v, 0.0, rests), SetFactor(a, 0.0, rests)
 
@@ -83,7 +83,7 @@ def stop_condition(
 def kill_condition(
     m: Mass, v: Velocity, visible: Visible, a: Acceleration, alive: Alive, least: MinMass
 ) -> Tuple[SetFactor[Mass], SetFactor[Velocity], SetFactor[Acceleration], SetFactor[Alive], SetFactor[Visible]]:
-    """An entity with less than MinMass is destroyed."""
+    """Destroy an entity whose mass is less than MinMass."""
     dies = m < least
     return (
         SetFactor(m, 0.0, dies),
@@ -95,7 +95,7 @@ def kill_condition(
 
 
 def accelerate(v: Velocity, a: Acceleration) -> Differential[Velocity]:
-    """dv = a dt."""
+    """Compute dv = a dt."""
     return Differential(v, a)
 
 
@@ -105,10 +105,10 @@ COMPAT_RULES: dict[str, Rule] = built_in(
 
 
 class CompatMotion:
-    """Moves the discs of a state as SEGAR's code of 2022 does."""
+    """Move the discs of a state like SEGAR's code of 2022."""
 
     def __init__(self, state: State, moves: bool) -> None:
-        """:raises InputError: there is an inner wall."""
+        """:raises InputError: a scene has an inner wall."""
         self._state, self._moves = state, moves
         discs = state.layout.owners([Position, Velocity])
         blocks = np.setdiff1d(state.layout.owners([Position, Shape, Collides]), discs)
@@ -124,12 +124,12 @@ class CompatMotion:
         self._inserted = np.zeros(shape, dtype=np.int64)
         self._version = -1
 
-    holding = nullcontext  # here discs never hold one another
+    holding = nullcontext  # no contact forces between discs
 
     def step(self) -> None:
-        """Move for a step.
+        """Move for one step.
 
-        :raises InputError: where the code of 2022 raises, or never ends.
+        :raises InputError: the code of 2022 would raise, or never end.
         """
         from .contacts import FINE, NEVER_ENDS, NO_CONSERVATION, NO_WAY_BACK, OUT_OF_BOUNDS, advance_compat
 

@@ -1,5 +1,5 @@
-"""Rules matched against the slots of a state, once, and evaluated on the whole batch at each step; then the outputs of
-all rules combined: sums, and settings of which the most specific wins, or an error.
+"""Match rules against the slots of a state once, and evaluate them on the whole batch in each step. Combine the outputs
+of all rules: sums, and settings, of which the most specific wins; a tie is an error.
 """
 
 import warnings
@@ -20,12 +20,12 @@ from .rules import INCOMPARABLE, Aggregate, Differential, Normal, Output, Patter
 from .state import State
 
 _ALL = np.ones((1, 1), dtype=bool)
-#: What NumPy raises where values do not fit a column.
+#: Errors that NumPy raises if values do not fit a column.
 UNFIT = (TypeError, ValueError, OverflowError)
 
 
 class Entities:
-    """The argument of a rule whose hint is an entity type: `one[Mass]` is the array of its entities' masses."""
+    """A rule argument whose hint is an entity type: `one[Mass]` is the array of its entities' masses."""
 
     def __init__(self, arrays: dict[type[Factor], Any]) -> None:
         self._arrays = arrays
@@ -40,7 +40,7 @@ class Entities:
 
 @dataclass(frozen=True)
 class Contact:
-    """The contacts of this moment, as rows of a rule.
+    """The current contacts, as rows of a rule.
 
     :ivar rows: (B, n1, ..., 1) bool.
     :ivar normals: (B, n1, ..., 2), unit vectors from the first entity to the second, or to the wall.
@@ -53,20 +53,20 @@ class Contact:
 
 
 class CompiledRule:
-    """A rule with the slots that its patterns match. A row is one slot for each pattern.
+    """A rule with the slots that its patterns match. A row is a slot for each pattern.
 
     :ivar slots: for each pattern (n,) slots.
     :ivar reaches: whether there is any row.
     """
 
     def __init__(self, rule: Rule, state: State, exact: bool, laws: np.ndarray | None = None) -> None:
-        """:param exact: subclasses of a pattern's factors do not match it.
-        :param laws: (L,) bool, the sets of rules of `Layout.laws` that it belongs to; None for all.
+        """:param exact: whether to exclude subclasses of a pattern's factors.
+        :param laws: (L,) bool, the rule sets of `Layout.laws` that contain the rule; None for all.
         """
         self.rule, self._exact = rule, exact
         self._laws = None if laws is None or laws.all() else laws
         self.slots = [_matching(pattern, state, exact) for pattern in rule.patterns]
-        #: The slots as indices: slices where they follow on one another.
+        #: The slots as indices: slices if they are consecutive.
         self.places: list[Any] = [_range(slots) or slots for slots in self.slots]
         self.counts = tuple(len(slots) for slots in self.slots)
         self._state = state
@@ -74,7 +74,7 @@ class CompiledRule:
         self._version = -1
         self._distinct = _distinct(self.slots)
         self.reaches = all(len(each) for each in self.slots) and (self._distinct is None or bool(self._distinct.any()))
-        #: For each pattern, the root factors of numbers that all its slots have.
+        #: For each pattern, the numeric root factors that all its slots have.
         self._roots = [
             [root for root in state.columns if np.isin(slots, state.layout.owners([root])).all()]
             for slots in self.slots
@@ -86,7 +86,7 @@ class CompiledRule:
         self._speaks: dict[int, np.ndarray | None] = {}
 
     def applies(self, relations: dict[Relation, np.ndarray]) -> np.ndarray | None:
-        """(B, n1, ..., 1) bool, the rows that fit the hints and conditions; None for all."""
+        """Return (B, n1, ..., 1) bool, the rows that satisfy the hints and conditions; None for all."""
         if self._state.version != self._version:
             self._match()
         relation = self.rule.relation
@@ -102,12 +102,12 @@ class CompiledRule:
     def evaluate(
         self, relations: dict[Relation, np.ndarray], resolution: "Resolution", contact: Contact | None = None
     ) -> None:
-        """Call the rule and add its outputs to the resolution; the caller holds `quiet()`.
+        """Call the rule and add its outputs to the resolution; the caller must be inside `quiet()`.
 
-        :param contact: for a rule that answers contacts.
+        :param contact: the contacts, for a rule that handles contacts.
         """
         mask = self.applies(relations) if contact is None else contact.rows
-        if self._only_sets and mask is not None and not np.count_nonzero(mask):  # takes less time than any()
+        if self._only_sets and mask is not None and not np.count_nonzero(mask):  # faster than any()
             return
         if self._scalar:
             self._by_rows(mask, resolution, contact)
@@ -119,7 +119,7 @@ class CompiledRule:
         try:
             outputs = self.rule.function(*arguments)
         except (ValueError, AttributeError) as error:
-            # The rule was written for one entity: it uses `if` on an array, or a method of a single value.
+            # The rule is written for a single entity: it uses `if` on an array, or a method of a single value.
             by_rows = ("truth value of an array", "'numpy.ndarray' object has no attribute")
             if not any(each in str(error) for each in by_rows):
                 raise
@@ -139,7 +139,7 @@ class CompiledRule:
             where = output.where
             if id(where) not in masks:
                 here = np.asarray(where, dtype=bool)
-                if here.ndim <= 1:  # one truth for all rows
+                if here.ndim <= 1:  # one value for all rows
                     here = here.reshape((1,) * (len(self.counts) + 2))
                 masks[id(where)] = here if mask is None else mask & here
             try:
@@ -148,14 +148,14 @@ class CompiledRule:
                 raise unfit(factor, [self.rule.name]) from None
 
     def speaks(self, place: int) -> np.ndarray | None:
-        """(n, B) bool, the entities of a pattern with a row, whether the relation holds or not; None for all."""
+        """Return (n, B) bool, the entities of a pattern with a row, regardless of the relation; None for all."""
         if place not in self._speaks:
             rows = None if self._mask is None else self.anywhere(self._mask, place)
             self._speaks[place] = None if rows is None or rows.all() else rows
         return self._speaks[place]
 
     def anywhere(self, mask: np.ndarray, place: int) -> np.ndarray:
-        """(n or 1, B or 1) bool, the entities of a pattern with a row in the mask."""
+        """Return (n or 1, B or 1) bool, the entities of a pattern with a row in the mask."""
         if len(self.counts) == 1:
             return mask[..., 0].T
         others = tuple(axis + 1 for axis in range(len(self.counts)) if axis != place)
@@ -178,11 +178,11 @@ class CompiledRule:
         return found
 
     def _is_static(self) -> bool:
-        """Whether the arguments can be gathered once: views of the columns, as all slots are ranges."""
+        """Return whether the arguments can be gathered once, as views of the columns, since all slots are ranges."""
         return not (self.rule.at_contacts or self.rule.draws) and all(_range(slots) is not None for slots in self.slots)
 
     def _gather(self, contact: Contact | None = None) -> tuple[list[Any], dict[int, tuple[int, type[Factor]]]]:
-        """The arguments; and by the id of each array its pattern and root factor."""
+        """Return the arguments, and id of each array -> its pattern and root factor."""
         sources: dict[int, tuple[int, type[Factor]]] = {}
         count = len(self.slots)
 
@@ -250,7 +250,7 @@ class CompiledRule:
         self._mask = mask
 
     def _by_rows(self, mask: np.ndarray | None, resolution: "Resolution", contact: Contact | None) -> None:
-        """Call the rule once for each row, with the values of single entities."""
+        """Call the rule once per row, with the values of single entities."""
         arguments, sources = self._gather(contact)
         batch, counts = self._state.num_envs, [len(slots) for slots in self.slots]
         rows = (
@@ -279,7 +279,7 @@ class CompiledRule:
 def evaluated(
     state: State, rules: Iterable[CompiledRule], wanted: frozenset[type[Factor]], fixed: bool = True
 ) -> "Resolution":
-    """The outputs of the rules on the present state.
+    """Return the outputs of the rules on the current state.
 
     :param wanted: the factors whose outputs are kept; the preset "compat" (`fixed` is false) keeps all.
     """
@@ -293,7 +293,7 @@ def evaluated(
 
 
 def quiet() -> np.errstate:
-    """No warnings about values that are not finite: rows outside a mask may have such values."""
+    """Suppress warnings about values that are not finite, which may occur in rows outside a mask."""
     return np.errstate(divide="ignore", invalid="ignore", over="ignore")
 
 
@@ -304,8 +304,8 @@ class Schedule(NamedTuple, Generic[R]):
     """The rules of a step in the order of their application: rounds of rules, then motion (SEGAR, B.3).
 
     :ivar rounds: the rules of each round, and the factors that they may change in it; velocities come last.
-    :ivar drifts: rules that change Position, but for the built-in `move`.
-    :ivar moves: whether `move` is among the rules. :ivar reorders: whether one changes Order.
+    :ivar drifts: rules that change Position, except the built-in `move`.
+    :ivar moves: whether `move` is among the rules. :ivar reorders: whether a rule changes Order.
     """
 
     rounds: tuple[tuple[list[R], frozenset[type[Factor]]], ...]
@@ -315,7 +315,7 @@ class Schedule(NamedTuple, Generic[R]):
 
 
 def schedule(rules: Sequence[R], numeric: frozenset[type[Factor]], move: Rule) -> Schedule[R]:
-    """:param rules: all that reach an entity. :param numeric: the factors with columns of numbers."""
+    """:param rules: all rules that match an entity. :param numeric: the factors with numeric columns."""
     wanted = numeric - {Position, Velocity}, frozenset([Velocity])
     return Schedule(
         tuple(([each for each in rules if each.rule.changes & factors], factors) for factors in wanted),
@@ -333,7 +333,7 @@ def _matching(pattern: Pattern, state: State, exact: bool) -> np.ndarray:
 
 
 def _distinct(slots: Sequence[np.ndarray]) -> np.ndarray | None:
-    """(1, n1, n2, ..., 1) bool, the rows whose entities all differ; None for all rows."""
+    """Return (1, n1, n2, ..., 1) bool, the rows whose entities all differ; None for all rows."""
     mask: np.ndarray | None = None
     for place, mine in enumerate(slots):
         for other in range(place):
@@ -350,20 +350,20 @@ def _and(mask: np.ndarray | None, other: np.ndarray) -> np.ndarray:
 
 
 def _spread(array: np.ndarray, place: int, count: int) -> np.ndarray:
-    """(B, n, d) as (B, 1, ..., n, ..., 1, d), with n at the axis of the pattern."""
+    """Reshape (B, n, d) to (B, 1, ..., n, ..., 1, d), with n at the axis of the pattern."""
     before, after = [None] * place, [None] * (count - place - 1)
     return array[(slice(None), *before, slice(None), *after, slice(None))]
 
 
 def _range(slots: np.ndarray) -> slice | None:
-    """The slots as a slice, if they follow on one another."""
+    """Return the slots as a slice if they are consecutive, else None."""
     if len(slots) and (np.diff(slots) == 1).all():
         return slice(int(slots[0]), int(slots[-1]) + 1)
     return None
 
 
 def listed(outputs: Any, rule: Rule) -> list[Output[Any]]:
-    """The outputs that a rule returned, as a list; InputError where it returned something else."""
+    """Return the outputs of a rule as a list; raise InputError if it returned something else."""
     if outputs is None:
         return []
     listed = list(outputs) if isinstance(outputs, (tuple, list)) else [outputs]
@@ -393,22 +393,22 @@ def _row(argument: Any, row: np.ndarray, sources: dict[int, Any], names: dict[in
     return single
 
 
-# ---- What becomes of the outputs of all rules: sums, and settings of which the most specific wins, or an error.
+# ---- Combination of the outputs of all rules: sums, and settings, of which the most specific wins, or an error.
 
 
-#: A rule, the number of the pattern whose factor it sets, the values (d, n or 1, B or 1), and where (n or 1, B or 1).
+#: A rule, the index of the pattern whose factor it sets, the values (d, n or 1, B or 1), and where (n or 1, B or 1).
 Setting = tuple[CompiledRule, int, Any, np.ndarray]
 
 
 class Resolution:
-    """The outputs of one round of rules, which all read the same state, combined factor by factor.
+    """Combine the outputs of a round of rules, which all read the same state, factor by factor.
 
-    An aggregate replaces the old value; a differential, times dt, is added to it. An aggregate wins over differentials,
-    a setting over both. Of two settings that of the more specific rule wins.
+    An aggregate replaces the old value; a differential, times dt, is added to it. An aggregate overrides differentials,
+    and a setting overrides both. Of two settings the more specific rule's wins.
 
     :param factors: the factors whose outputs are kept; None for all.
-    :param fixed: an aggregated factor loses its old value wherever the rule applies, whatever its `where=`, and every
-        level of entity types counts for priorities; else as in the code of 2022.
+    :param fixed: reset an aggregated factor wherever the rule applies, regardless of its `where=`, and count every
+        level of entity types for priorities; else as in the code of 2022.
     """
 
     def __init__(self, state: State, factors: frozenset[type[Factor]] | None, fixed: bool) -> None:
@@ -430,20 +430,20 @@ class Resolution:
     ) -> None:
         """Add an output of a rule.
 
-        :param place: the number of the pattern whose factor changes.
+        :param place: the index of the pattern whose factor changes.
         :param mask: (B, n1, ..., 1) bool, the rows of the output; None for all.
         """
         if not self.wants(factor):
             return
         if kind is Aggregate or kind is Differential:
             self._sum(kind is Aggregate, factor, rule, place, value, mask)
-        elif mask is None or np.count_nonzero(mask):  # takes less time than any()
+        elif mask is None or np.count_nonzero(mask):  # faster than any()
             self._settle(factor, rule, place, value, mask)
 
     def apply(self) -> None:
         """Write the new values.
 
-        :raises InputError: rules that conflict, or that set a factor to what it cannot hold.
+        :raises InputError: rules conflict, or set a factor to a value that its column cannot hold.
         """
         for (factor, aggregate), (total, aggregated) in self._sums.items():
             column = self._state.columns[factor]
@@ -503,11 +503,11 @@ class Resolution:
     ) -> None:
         counts, batch = rule.counts, self._state.num_envs
         settings = self._settings.setdefault(factor, [])
-        if len(counts) == 1 or np.ndim(value) == 0:  # the same for all rows of an entity
+        if len(counts) == 1 or np.ndim(value) == 0:  # equal for all rows of an entity
             here = _ALL if mask is None else rule.anywhere(mask, place)
             if np.ndim(value):
                 if not (isinstance(value, np.ndarray) and value.flags.owndata):
-                    value = np.array(value)  # of a column that may change before this is written
+                    value = np.array(value)  # a copy, since its column may change before this is written
                 value = value.reshape((1,) * (3 - value.ndim) + value.shape).transpose(2, 1, 0)
             settings.append((rule, place, value, here))
             return
@@ -544,7 +544,7 @@ class Resolution:
                 column[:, slots] = part
 
     def _settle_conflicts(self, factor: type[Factor], settings: list[Setting]) -> None:
-        """Where several rules set a factor of one entity, the most specific wins; without one it is an error."""
+        """If several rules set a factor of an entity, apply the most specific; raise InputError if there is none."""
         column = self._state.columns[factor]
         taken = np.full(column.shape[1:], -1)
         by = np.zeros(column.shape[1:], dtype=np.int64)
@@ -571,7 +571,7 @@ class Resolution:
 
 
 def conflict(state: State, factor: type[Factor], first: str, second: str, slot: int, i: int) -> InputError:
-    """The error of two rules that set a factor of the entity in a slot of scene i to different values."""
+    """Return the error for two rules that set a factor of the entity in a slot of scene i to different values."""
     return InputError(
         f"the rules {first} and {second} set {factor.__name__} of {state.name(slot, i)} to different values, and "
         "neither is more specific: give one of them a condition, such as entity_type="
@@ -579,14 +579,14 @@ def conflict(state: State, factor: type[Factor], first: str, second: str, slot: 
 
 
 def unfit(factor: type[Factor], rules: Sequence[str]) -> InputError:
-    """The error of rules that give a factor values of another kind or shape, such as fractions for whole numbers."""
+    """Return the error for rules that set a factor to values of another kind or shape, such as fractions for ints."""
     wanted = {"int": "whole number", "bool": "True or False", "vector": "pair of numbers"}.get(factor.base, "number")
     names = " or ".join(rules)
     return InputError(f"the rule {names} gives {factor.__name__} something else than a {wanted} for each row")
 
 
 def _added(values: np.ndarray, axis: int) -> np.ndarray:
-    """The sum over an axis, element by element: its rounding must not depend on the size of the batch."""
+    """Sum over an axis, element by element, so that rounding does not depend on the batch size."""
     before = (slice(None),) * axis
     total = values[(*before, 0)]
     for k in range(1, values.shape[axis]):
@@ -596,13 +596,13 @@ def _added(values: np.ndarray, axis: int) -> np.ndarray:
 
 # ---- Conflicts that are certain before the first step.
 #
-# Two rules conflict in every step where each sets a factor of the same entity without a relation and without `where=`,
-# to constants that differ, and neither is more specific. Values that are calculated from factors may be equal, so that
-# such rules are compared only when they are applied.
+# Two rules conflict in every step if both set a factor of the same entity, without a relation and without `where=`, to
+# different constants, and neither is more specific. Values computed from factors may be equal, so that such rules are
+# compared only when they are applied.
 
 
 def check_conflicts(state: State, rules: Sequence[CompiledRule], fixed: bool) -> None:
-    """:raises InputError: two rules are certain to conflict; the message names both, the factor and the entity."""
+    """Check rules before the first step. :raises InputError: two rules always conflict; the message names both."""
     counts: dict[type[Factor], int] = {}
     unrelated = [each for each in rules if each.rule.relation is None]
     for factor in (factor for each in unrelated for factor in each.rule.sets):
@@ -623,7 +623,7 @@ def check_conflicts(state: State, rules: Sequence[CompiledRule], fixed: bool) ->
 
 
 class _Constants(Resolution):
-    """The constants that rules set without conditions.
+    """Collect the constants that rules set without conditions.
 
     :ivar found: factor -> (rule, (N, B) bool: the entities, constant).
     """

@@ -1,7 +1,7 @@
-"""Many steps of each scene in one compiled loop, until it rests: bit for bit what `Simulator.step` does one by one.
+"""Run many steps of each scene in a compiled loop until it rests, bit for bit equal to repeated `Simulator.step`.
 
-A scene leaves the loop when it rests, so that scenes at rest cost nothing more. It serves scenes whose rules for
-accelerations and drags `Law` can compile, beside `accelerate` and `move`; others run step by step.
+A scene leaves the loop when it rests, so that scenes at rest cost nothing. The loop supports scenes with the rules
+`accelerate` and `move`, and rules for accelerations and drags that `Law` can compile; others run step by step.
 """
 
 import hashlib
@@ -51,17 +51,17 @@ from .resting import is_clear, press, touching
 from .rules import FIXED_RULES, Aggregate, Rule
 from .state import State
 
-# ---- Rules as compiled loops over the entities of one scene, made from the same functions that run on arrays.
+# ---- Rules as compiled loops over the entities of a scene, made from the same functions that run on arrays.
 #
-# A rule is called once with symbols in place of arrays. NumPy asks its arguments first (`__array_ufunc__`,
-# `__array_function__`), and a symbol answers with an expression; what the rule returns is then written out as source of
-# scalar operations in the same order, and numba compiles it. IEEE arithmetic makes both ways agree bit for bit; powers
+# A rule is called once with symbols in place of arrays. NumPy dispatches to its arguments (`__array_ufunc__`,
+# `__array_function__`), and a symbol returns an expression. The result of the rule is written out as source code of
+# scalar operations in the same order, and compiled by numba. IEEE arithmetic makes both ways agree bit for bit; powers
 # and transcendental functions may differ in the last bit.
 
-#: Arguments of a compiled law: entities, present (N,), rows of factors (R, N), parameters (P,), the room of `Law.room`.
+#: Arguments of a compiled law: entities, present (N,), rows of factors (R, N), parameters (P,), buffers of `Law.room`.
 _MATRIX, _VECTOR = types.Array(float64, 2, "C"), types.Array(float64, 1, "C")
 LAW = void(int64, types.Array(boolean, 1, "C"), _MATRIX, _VECTOR, _MATRIX, _VECTOR)
-#: Targets that are computed side by side: up to so many, and a multiple of so many.
+#: Targets that are computed together: the maximal number, and its granularity.
 _LANES, _EIGHT = 64, 8
 _OPERATORS = {
     "add": "+", "subtract": "-", "multiply": "*", "divide": "/", "less": "<", "less_equal": "<=", "greater": ">",
@@ -70,7 +70,7 @@ _OPERATORS = {
 _LOGIC = {"bitwise_and": "&", "logical_and": "&", "bitwise_or": "|", "logical_or": "|"}
 _TRUTHS = {"<", "<=", ">", ">=", "==", "!=", "&", "|", "not"}
 _CALLS = {"sqrt", "absolute", "sign", "floor", "ceil", "exp", "log", "sin", "cos", "arctan2", "tanh", "hypot", "power"}
-#: As NumPy's: a NaN wins. Without a call, so that loops become vector instructions.
+#: As in NumPy, a NaN wins. Without calls, so that loops vectorise.
 _EXTREMES = {
     "maximum": "{0} if ({0} >= {1}) | ({0} != {0}) else {1}",
     "minimum": "{0} if ({0} <= {1}) | ({0} != {0}) else {1}",
@@ -79,18 +79,18 @@ _LEAVES = ("load", "parameter", "constant")
 
 
 class NotTraced(Exception):
-    """The rule does something that has no scalar form here; it runs on arrays."""
+    """The rule has no scalar form here; it runs on arrays."""
 
 
 class Law:
     """Rules for accelerations and drags as one compiled function.
 
-    :ivar factors, parameters: the rows of the function's matrix, two for a vector, and its parameters.
-    :ivar function: of the type `LAW`. It writes the rows of acceleration and drag of the entities that a rule concerns.
+    :ivar factors, parameters: factors of the rows of the function's matrix, two rows for a vector, and its parameters.
+    :ivar function: of the type `LAW`. It writes the rows of acceleration and drag of the entities that rules concern.
     """
 
     def __init__(self, rules: Sequence[CompiledRule], first: Iterable[type[Factor]]) -> None:
-        """:param first: factors that have the first rows. :raises NotTraced: a rule without such a form."""
+        """:param first: factors of the first rows. :raises NotTraced: a rule has no scalar form."""
         self.factors: list[type[Factor]] = []
         self.parameters: list[type[Parameter]] = []
         self._rows: dict[type[Factor], int] = {}
@@ -108,11 +108,11 @@ class Law:
         self.function = compiled(self.source)
 
     def room(self, entities: int) -> tuple[int, int]:
-        """How many rows the sums and sources need, and how many numbers the targets."""
+        """Return the number of rows that sums and sources need, and the number of values that targets need."""
         return _SOURCES + self._sources, -(-entities // _LANES) * _LANES * self._targets
 
     def row(self, factor: type[Factor]) -> int:
-        """The first row of a factor; a new factor gets the next rows."""
+        """Return the first row of a factor; a new factor gets the next rows."""
         root = factor.root
         if root not in self._rows:
             self._rows[root] = sum(WIDTHS[each.base] for each in self.factors)
@@ -120,7 +120,7 @@ class Law:
         return self._rows[root]
 
     def _rule(self, rule: Rule) -> list[str]:
-        """The loops of one rule."""
+        """Return the source lines of the loops of a rule."""
         if not all(kind is Aggregate and factor.root in (Acceleration, Drag) for kind, factor in rule.returns):
             raise NotTraced(f"{rule.name} changes more than accelerations and drags")
         if rule.relation or rule.entity_type or rule.factor_type or len(rule.patterns) > 2:
@@ -173,16 +173,16 @@ class Law:
 
 
 class _Code:
-    """Expressions of scalars, each kept once; `targets` and `sources` are the rows that loops over pairs need."""
+    """Scalar expressions, each stored once; `targets` and `sources` are the rows that loops over pairs need."""
 
     def __init__(self) -> None:
         self.targets = self.sources = 0
         self.nodes: list[tuple[str, tuple[Any, ...]]] = []
         self._numbers: dict[tuple[str, str], int] = {}
-        self._places: dict[int, set[int]] = {}  # an expression has many paths to its parts
+        self._places: dict[int, set[int]] = {}  # a cache, since an expression has many paths to its parts
 
     def node(self, kind: str, parts: tuple[Any, ...]) -> int:
-        """The number of an expression."""
+        """Return the index of an expression, adding it if it is new."""
         key = kind, repr(parts)
         if key not in self._numbers:
             self._numbers[key] = len(self.nodes)
@@ -190,7 +190,7 @@ class _Code:
         return self._numbers[key]
 
     def places(self, wanted: int) -> set[int]:
-        """The patterns of the rule whose entities an expression depends on."""
+        """Return the patterns of the rule on whose entities an expression depends."""
         if wanted not in self._places:
             kind, parts = self.nodes[wanted]
             inner = () if kind in _LEAVES else parts
@@ -199,7 +199,7 @@ class _Code:
         return self._places[wanted]
 
     def within(self, places: set[int], wanted: Sequence[int]) -> list[int]:
-        """The largest parts of expressions that depend on no other patterns."""
+        """Return the largest parts of expressions that depend on no other patterns than `places`."""
         found: dict[int, None] = {}
         seen: set[int] = set()
 
@@ -217,12 +217,12 @@ class _Code:
         return list(found)
 
     def conditions(self, wanted: int) -> list[int]:
-        """The expressions that are true together where this one is."""
+        """Return the expressions whose conjunction is this expression."""
         kind, parts = self.nodes[wanted]
         return [each for part in parts for each in self.conditions(part)] if kind == "&" else [wanted]
 
     def is_truth(self, wanted: int) -> bool:
-        """Whether the value of an expression is a truth, not a number."""
+        """Return whether an expression is boolean, not a number."""
         kind, parts = self.nodes[wanted]
         if kind == "where":
             return self.is_truth(parts[1]) and self.is_truth(parts[2])
@@ -230,11 +230,11 @@ class _Code:
 
     @staticmethod
     def conditional(first: list[str], wanted: Sequence[int]) -> str:
-        """The condition that the first ones and these expressions are all true."""
+        """Return the source of the conjunction of the conditions `first` and these expressions."""
         return " & ".join([*first, *(f"t{each}" for each in wanted)])
 
     def write(self, wanted: int, done: set[int], indent: str) -> list[str]:
-        """Lines that compute an expression, without those that are done already."""
+        """Return lines that compute an expression, except parts already in `done`."""
         if wanted in done:
             return []
         done.add(wanted)
@@ -261,7 +261,7 @@ class _Code:
 
 
 class Symbol(NDArrayOperatorsMixin):
-    """An expression in the place of an array (..., 1) or (..., 2); `parts` are the numbers of its expressions."""
+    """An expression in place of an array (..., 1) or (..., 2); `parts` holds the indices of its scalar expressions."""
 
     __hash__ = None  # pyright: ignore[reportAssignmentType]
 
@@ -329,7 +329,7 @@ def _symbol(code: _Code, value: Any) -> Symbol:
 
 
 def _loops(code: _Code, patterns: int, place: int, factor: type[Factor], output: Any) -> list[str]:
-    """The loops that add up an output of a rule: for each entity whose factor changes, over the others in order."""
+    """Return loops that sum an output of a rule: for each entity whose factor changes, over the others in order."""
     first, concerned = (2, 4) if factor is Drag else (0, 3)
     value = _symbol(code, output.value).parts
     width = 1 if factor is Drag else 2
@@ -352,11 +352,11 @@ def _loops(code: _Code, patterns: int, place: int, factor: type[Factor], output:
 
 
 def _pairs(code: _Code, place: int, value: Sequence[int], conditions: Sequence[int], sums: Sequence[int]) -> list[str]:
-    """Loops over the sources in order, and within over the targets, eight at a time without branches, which makes them
-    vector instructions. Entities that a condition on them alone excludes are left out; what depends on one of the two
-    entities alone is computed once for each.
+    """Return loops over the sources in order, with inner loops over the targets, eight at a time without branches, so
+    that they vectorise. Entities that a condition on them alone excludes are skipped; expressions that depend on only
+    one of the two entities are computed once per entity.
 
-    :param value, sums: the expressions, and the rows of the room that they are added to.
+    :param value, sums: the expressions, and the rows of the buffer to which they are added.
     """
     constant = code.within(set(), (*conditions, *value))
     paired = [each for each in conditions if len(code.places(each)) > 1]
@@ -389,7 +389,7 @@ def _pairs(code: _Code, place: int, value: Sequence[int], conditions: Sequence[i
     lines += ["    for source in range(sources if targets else 0):", f"        other = room[{_SOURCES}, source]"]
     for k, each in enumerate(kept[1 - place]):
         lines += [f"        {again(each, f'room[{_SOURCES + 1 + k}, source]')}"]
-    # Indices without a sign need no check for negative ones, which would keep the loop from vector instructions.
+    # Unsigned indices need no check for negative values, which would prevent vectorisation.
     lines += [f"        for some in range(0, padded, {_LANES}):"]
     lines += [f"            at = np.uint64(some // {_LANES} * stride)"]
     lines += [f"            for lane in range(np.uint64(min(padded - some, {_LANES}))):"]
@@ -412,7 +412,7 @@ def _pairs(code: _Code, place: int, value: Sequence[int], conditions: Sequence[i
     return lines
 
 
-#: Rows of the room before those of sources: sums of accelerations and drags, and which entities rules concern.
+#: Number of buffer rows before the sources: sums of accelerations and drags, and the entities that rules concern.
 _SOURCES = 5
 _HEAD = [
     "import numpy as np",
@@ -428,7 +428,7 @@ _HEAD = [
 
 @lru_cache(maxsize=64)
 def compiled(source: str) -> Callable[..., None]:
-    """The compiled function of a source. Numba keeps it for later processes where the folder can be written."""
+    """Compile the function of a source. Numba caches it for later processes if the folder is writable."""
     name = f"law_{hashlib.sha256(source.encode()).hexdigest()[:16]}"
     path = Path(__file__).parent / "__pycache__" / f"{name}.law"
     kept = True
@@ -437,13 +437,13 @@ def compiled(source: str) -> Callable[..., None]:
             write_text(path, source)
     except (InputError, OSError):
         kept = False
-    # Code that numba has kept names its module, which therefore must exist.
+    # Code in numba's cache refers to its module by name, which therefore must exist.
     module = sys.modules[f"{__package__}.{name}"] = ModuleType(f"{__package__}.{name}")
     exec(compile(source, str(path) if kept else f"<{name}>", "exec"), module.__dict__)
     return njit(LAW, cache=kept, nogil=True, error_model="numpy")(module.law)
 
 
-#: Factors of a scene's matrix that the loop itself reads and changes, with the value where a scene lacks the factor.
+#: Factors of a scene's matrix that the loop itself reads and changes -> value if a scene lacks the factor.
 _ROWS: dict[type[Factor], float] = {
     Position: 0.0, Velocity: 0.0, Acceleration: 0.0, Drag: 0.0, StoredEnergy: 0.0, Alive: 1.0, Done: 0.0, Mobile: 1.0,
     Mass: 1.0, Size: 0.0, InfiniteEnergy: 0.0,
@@ -452,7 +452,7 @@ _PLACE, _V, _A, _DRAG, _ENERGY, _ALIVE, _DONE, _MOBILE, _MASS, _SIZE, _LASTS = 0
 _CHANGED = (Position, Velocity, Acceleration, Drag, StoredEnergy)
 _PARAMETERS = (Framerate, MinVelocity, MaxVelocity, WallDamping, Restitution)
 _OWN = len(_PARAMETERS)
-#: With fewer scenes a second thread costs more than it saves.
+#: Minimal number of scenes for several threads.
 _SHARED = 16
 
 
@@ -460,8 +460,8 @@ class CompiledRun:
     """The loop for the scenes of a state."""
 
     def __init__(self, state: State, rules: Sequence[CompiledRule], blocks: np.ndarray) -> None:
-        """:param rules: all rules that reach an entity. :param blocks: slots of inner walls.
-        :raises NotTraced: rules that cannot be compiled, or a rule for some of the discs only.
+        """:param rules: all rules that match an entity. :param blocks: slots of inner walls.
+        :raises NotTraced: rules that cannot be compiled, or a rule for only some of the discs.
         """
         self._state, self._blocks = state, blocks
         self._discs = len(state.layout.owners([Position, Velocity]))
@@ -475,7 +475,7 @@ class CompiledRun:
         self._walls: tuple[int, tuple[np.ndarray, ...]] = (-1, ())
 
     def __call__(self, steps: np.ndarray, watch: RestWatch, time: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """As `Simulator.run`; `time` (B,) in seconds is updated. InputError where a number is not finite."""
+        """Run like `Simulator.run`; update `time` (B,) in seconds. Raise InputError if a number is not finite."""
         state, batch = self._state, self._state.num_envs
         matrix = np.concatenate([self._column(each) for each in self._law.factors]).transpose(2, 0, 1).copy()
         parameters = np.stack([state.parameters[each] for each in (*_PARAMETERS, *self._law.parameters)], axis=1)
@@ -498,7 +498,7 @@ class CompiledRun:
         return made, rests
 
     def _column(self, factor: type[Factor]) -> np.ndarray:
-        """(d, n, B) float64 of the discs."""
+        """Return the discs' values of a factor, (d, n, B) float64."""
         column = self._state.columns.get(factor)
         if column is None:
             return np.full((1, self._discs, self._state.num_envs), _ROWS[factor])
@@ -512,7 +512,7 @@ class CompiledRun:
                 column[:, : self._discs] = matrix[:, row : row + len(column)].transpose(1, 2, 0)
 
     def _inner_walls(self) -> tuple[np.ndarray, ...]:
-        """Corners (B, M, V, 2), how many (B, M), radii (B, M), middles and reaches (B, M, 3), and counts (B,)."""
+        """Return corners (B, M, V, 2), counts (B, M), radii (B, M), middles and reaches (B, M, 3), and totals (B,)."""
         state = self._state
         if self._walls[0] != state.version:
             batch, most = state.num_envs, len(self._blocks)
@@ -532,7 +532,7 @@ class CompiledRun:
 
 @njit(cache=True, nogil=True)
 def _pack(present, f, d, mine, lasts):
-    """As `geometry.pack`, from the rows of a scene's matrix."""
+    """Pack discs like `geometry.pack`, from the rows of a scene's matrix."""
     count = 0
     for k in range(len(present)):
         if not present[k] or f[_ALIVE, k] == 0.0 or f[_DONE, k] != 0.0:
@@ -549,7 +549,7 @@ def _pack(present, f, d, mine, lasts):
 
 @njit(cache=True, nogil=True, inline="always")
 def _accelerate(k, f, a, b, framerate):
-    """The rule `accelerate`, in its order of operations: the velocity of disc k under (a, b) and its drag."""
+    """Apply the rule `accelerate`, with the same order of operations: the velocity of disc k under (a, b) and drag."""
     dt = 1.0 / framerate
     vx, vy = f[_V, k], f[_V + 1, k]
     px, py = vx + a * dt, vy + b * dt
@@ -561,12 +561,12 @@ def _accelerate(k, f, a, b, framerate):
 
 @njit(cache=True, nogil=True, inline="always")
 def _step(f, parameters, low, high, walls, room, count, d, mine, lasts, free, answered):
-    """One step of a scene after the law; returns whether places or velocities changed."""
+    """Make a step of a scene after the law; return whether positions or velocities changed."""
     framerate, slowest, fastest, damping, restitution = (
         parameters[0], parameters[1], parameters[2], parameters[3], parameters[4]
     )  # fmt: skip
     points, numbers, radii, middles, obstacles = walls
-    # Discs that touch and do not bounce hold one another, before friction acts; see `resting.hold`.
+    # Add contact forces between touching discs that do not bounce, before friction acts; see `resting.hold`.
     for k in range(count):
         d[VX, k] = f[_V, mine[k]] + f[_A, mine[k]] / framerate
         d[VY, k] = f[_V + 1, mine[k]] + f[_A + 1, mine[k]] / framerate
@@ -619,11 +619,11 @@ def _step(f, parameters, low, high, walls, room, count, d, mine, lasts, free, an
 
 @njit(cache=True, nogil=True, inline="always")
 def _rests(count, f, mine, places, age, near):
-    """Whether after a step no disc was elsewhere within the window; see `RestWatch.look`."""
+    """Return whether, after a step, no disc was elsewhere within the window; see `RestWatch.look`."""
     window = len(places)
     place = age % window
     still = age >= window
-    for earlier in range(window):  # the oldest first, from which most have gone away
+    for earlier in range(window):  # the oldest first, the most likely to differ
         w = (place + earlier) % window
         for k in range(count if still else 0):
             dx, dy = f[_PLACE, mine[k]] - places[w, mine[k], 0], f[_PLACE + 1, mine[k]] - places[w, mine[k], 1]
@@ -640,7 +640,7 @@ def _run(
     law, first, stride, present, matrix, parameters, boundaries, points, numbers, radii, middles, obstacles, steps,
     places, age, near, time, made, rests, rows, lanes,
 ):  # fmt: skip
-    """The loop over the scenes first, first + stride, ...; arrays as `CompiledRun.__call__` has them."""
+    """Run the scenes first, first + stride, ...; arrays as in `CompiledRun.__call__`."""
     discs = matrix.shape[2]
     d, free = np.empty((11, discs)), np.empty((2, discs))
     room = traveling_room(discs, points.shape[1])
@@ -668,7 +668,7 @@ def _run(
 
 @cache
 def _kernel() -> Any:
-    """`_run`, compiled at its first use: the law is an argument, so that one loop serves all rules."""
+    """Return `_run`, compiled at first use; the law is an argument, so that a single loop serves all rules."""
     real, whole, truth = float64[:, ::1], int64[::1], boolean[::1]
     return njit(
         void(

@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 
 
 class Relation:
-    """What must hold between the first entity of a rule and the second: a boolean array, which rules share.
+    """A relation between the first and the second entity of a rule: a boolean array, shared by rules.
 
-    :ivar spatial: it says what lies on what.
-    :ivar unary: it concerns one entity.
+    :ivar spatial: whether it depends on which entity lies on which.
+    :ivar unary: whether it concerns a single entity.
     """
 
     spatial = False
@@ -32,17 +32,17 @@ class Relation:
 
     @property
     def priority(self) -> int:
-        """How specific it is; see `Rule.priority`."""
+        """Return its specificity; see `Rule.priority`."""
         return 1
 
     def holds(self, state: "State") -> np.ndarray:
-        """(N, N, B) bool: [i, j] of the first entity in slot i and the second in j; of one entity (N, 1, B)."""
+        """Return (N, N, B) bool: [i, j] for the first entity in slot i and the second in j; (N, 1, B) if unary."""
         raise NotImplementedError
 
 
 @dataclass(frozen=True)
 class IsOn(Relation):
-    """The second is the topmost floor below the first, or the floor of the arena, which has no position."""
+    """The second entity is the topmost floor below the first, or the floor of the arena, which has no position."""
 
     spatial = True
 
@@ -54,7 +54,7 @@ class IsOn(Relation):
 
 @dataclass(frozen=True)
 class Contains(Relation):
-    """The second is the topmost floor below the first, and the whole of the first lies on it."""
+    """The second entity is the topmost floor below the first, and the first lies entirely on it."""
 
     spatial = True
 
@@ -66,7 +66,7 @@ class Contains(Relation):
 
 @dataclass(frozen=True)
 class Overlaps(Relation):
-    """The two overlap."""
+    """The two entities overlap."""
 
     def holds(self, state: "State") -> np.ndarray:
         from .geometry import overlaps
@@ -74,7 +74,7 @@ class Overlaps(Relation):
         return overlaps(state)
 
 
-#: How specific a condition is: its parts, the strongest first, as pairs of a kind and the depth of a class.
+#: Specificity of a condition: its parts, the strongest first, as pairs of a kind and the depth of a class.
 Specificity = tuple[tuple[int, int], ...]
 
 #: Kinds of parts, the weakest first: a value of a factor, having a factor, an entity type, a label, one entity.
@@ -82,26 +82,26 @@ VALUE, FACTOR, TYPE, LABEL, ONE = range(1, 6)
 
 
 class Condition(Relation, ABC):
-    """A relation of one entity. Priors have it as their condition."""
+    """A relation of a single entity, the condition of priors."""
 
     unary = True
 
     @abstractmethod
     def fits(self, values: Mapping[type[Factor], Any]) -> bool:
-        """Whether it holds for an entity with these values."""
+        """Return whether it holds for an entity with these values."""
 
     @abstractmethod
     def specificity(self) -> Specificity:
-        """Its parts, the strongest first."""
+        """Return its parts, the strongest first."""
 
     @abstractmethod
     def to_data(self) -> dict[str, Any]:
-        """As it stands in a file."""
+        """Return the representation in files."""
 
 
 @dataclass(frozen=True)
 class IsEqual(Condition):
-    """A factor has this value; InputError where there is no such factor, or the value does not fit it."""
+    """A factor has this value. :raises InputError: no such factor, or a value that does not fit it."""
 
     factor: type[Factor]
     value: Any
@@ -136,7 +136,7 @@ class IsEqual(Condition):
 
 
 class _Combined(Condition):
-    """Relations combined; a condition of one entity where all of them are."""
+    """A combination of relations; a condition of a single entity if all parts are."""
 
     name = ""
     _joined: Callable[..., Any]  # of two arrays of booleans
@@ -153,7 +153,7 @@ class _Combined(Condition):
 
     @property
     def conditions(self) -> list[Condition]:
-        """The parts; InputError where one of them concerns two entities."""
+        """Return the parts; raise InputError if a part concerns two entities."""
         found = [part for part in self.parts if isinstance(part, Condition) and part.unary]
         if len(found) < len(self.parts):
             raise InputError(
@@ -176,7 +176,7 @@ class _Combined(Condition):
 
 
 class And(_Combined):
-    """All of some relations hold."""
+    """All relations hold."""
 
     name, _joined, _hold, _most = "and", and_, all, sum
 
@@ -185,7 +185,7 @@ class And(_Combined):
 
 
 class Or(_Combined):
-    """At least one of some relations holds. It is as specific as the least specific of them."""
+    """At least one relation holds. The least specific part determines the specificity."""
 
     name, _joined, _hold, _most = "or", or_, any, max
 
@@ -194,7 +194,7 @@ class Or(_Combined):
 
 
 def read_condition(given: Any, where: str) -> Condition:
-    """A condition, or data of one: {"equal": [factor, value]}, {"and": [...]} or {"or": [...]}; else InputError."""
+    """Read a condition or its data {"equal": [factor, value]}, {"and": [...]}, {"or": [...]}; else raise InputError."""
     if isinstance(given, Condition):
         if not given.unary:
             raise InputError(f"{where}: the relation is of two entities; a prior has conditions on one")

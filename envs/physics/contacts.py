@@ -1,8 +1,8 @@
 """Motion during a step, with collisions at their exact times (preset "fixed").
 
-Each scene goes from one impact to the next: the earliest time at which two discs, a disc and a wall, or a disc and an
-inner wall meet, found from their velocities, so that nothing passes through anything, however fast it is. A disc with
-too many impacts stays where it is for the rest of the step. What still overlaps is pushed apart.
+Each scene advances from impact to impact. An impact is the earliest time at which two discs, a disc and a wall, or a
+disc and an inner wall meet, computed from their velocities, so that no disc passes through another at any speed. A disc
+with too many impacts stays in place for the rest of the step. Remaining overlaps are pushed apart.
 """
 
 import numpy as np
@@ -29,9 +29,9 @@ from .geometry import (
 )
 from .resting import press, push_apart, settling_room, touching
 
-#: Impacts of a disc within a step, after which it stays where it is for the rest of the step.
+#: Maximal number of impacts of a disc within a step; then it stays in place for the rest of the step.
 MAX_IMPACTS = 32
-#: Whom a disc meets: another disc (its number), a wall (-1 on the x axis, -2 on the y axis), inner wall m (-3 - m).
+#: Codes of contact partners: a disc (its index), a wall (-1 on the x axis, -2 on the y axis), inner wall m (-3 - m).
 WALL_X, BLOCK, NOBODY = -1, -3, 1 << 30
 
 
@@ -45,7 +45,7 @@ def _clip(i, d, fastest):
 
 @njit(cache=True)
 def limit_speeds(velocity, fastest):
-    """Scale velocities (2, N, B) down to the highest speeds (B,); returns whether all speeds were finite."""
+    """Scale velocities (2, N, B) down to the maximal speeds (B,); return whether all speeds were finite."""
     finite = True
     for k in range(velocity.shape[1]):
         for b in range(velocity.shape[2]):
@@ -60,14 +60,14 @@ def limit_speeds(velocity, fastest):
 
 @njit(cache=True)
 def clip_all(count, d, fastest):
-    """Scale the velocities of all discs down to the highest speed."""
+    """Scale the velocities of all discs down to the maximal speed."""
     for k in range(count):
         _clip(k, d, fastest)
 
 
 @njit(cache=True)
 def _bounce(i, j, d, infinite, restitution, fastest):
-    """The impulse along the line of centres; stored energy first scales the other's velocity, and is used up."""
+    """Apply an impulse along the line of centres; stored energy first scales the other's velocity, and is used up."""
     dx, dy = d[X, j] - d[X, i], d[Y, j] - d[Y, i]
     distance = np.sqrt(dx * dx + dy * dy)
     if distance == 0.0:
@@ -99,7 +99,7 @@ def _impulse(i, j, d, nx, ny, restitution):
 
 @njit(cache=True)
 def _bounce_off(i, d, nx, ny, damping, restitution):
-    """Bounce off a wall to which the normal points; the wall damps both components."""
+    """Bounce disc i off a wall to which the normal points; the wall damps both components."""
     into = d[VX, i] * nx + d[VY, i] * ny
     keep = 1.0 - damping
     d[VX, i] = (d[VX, i] - (1.0 + restitution) * into * nx) * keep
@@ -108,7 +108,7 @@ def _bounce_off(i, d, nx, ny, damping, restitution):
 
 @njit(cache=True)
 def _normal(i, j, d, low, high, points, numbers, radii):
-    """The unit vector from disc i to what it meets."""
+    """Return the unit vector from disc i to its contact partner j."""
     if j >= 0:
         dx, dy = d[X, j] - d[X, i], d[Y, j] - d[Y, i]
         distance = np.sqrt(dx * dx + dy * dy)
@@ -122,7 +122,7 @@ def _normal(i, j, d, low, high, points, numbers, radii):
 
 @njit(cache=True)
 def _drift(i, d, slowest, moves):
-    """The change of place in a second: the velocity, unless it is below MinVelocity, and what other rules add."""
+    """Set the drift (change of position per second): the velocity, unless below MinVelocity, plus terms of rules."""
     going = moves and np.sqrt(d[VX, i] * d[VX, i] + d[VY, i] * d[VY, i]) >= slowest
     d[U, i] = (d[VX, i] if going else 0.0) + d[EXTRA_X, i]
     d[W, i] = (d[VY, i] if going else 0.0) + d[EXTRA_Y, i]
@@ -130,7 +130,7 @@ def _drift(i, d, slowest, moves):
 
 @njit(cache=True)
 def _follow(k, d, before, moves):
-    """Change the drift of disc k as its velocity changed."""
+    """Change the drift of disc k by the change of its velocity."""
     if moves:
         d[U, k] += d[VX, k] - before[0, k]
         d[W, k] += d[VY, k] - before[1, k]
@@ -138,7 +138,7 @@ def _follow(k, d, before, moves):
 
 @njit(cache=True)
 def _block_drift(i, j, d, nx, ny):
-    """At a contact, end an approach of places that velocities do not have: of discs too slow to move, or moved by
+    """At a contact, remove an approach of drifts that velocities do not have: discs below MinVelocity, or moved by
     rules.
     """
     into, total = d[U, i] * nx + d[W, i] * ny, d[INVERSE, i]
@@ -163,7 +163,7 @@ def _stop_jammed(count, d, impacts):
 
 @njit(cache=True)
 def _time_between(i, j, d, horizon):
-    """When two discs meet; inf for never, or certainly not before the horizon."""
+    """Return the time until two discs meet; inf for never, or certainly not before the horizon."""
     du, dw = d[U, j] - d[U, i], d[W, j] - d[W, i]
     dx, dy = d[X, j] - d[X, i], d[Y, j] - d[Y, i]
     b = dx * du + dy * dw
@@ -173,7 +173,7 @@ def _time_between(i, j, d, horizon):
     c = dx * dx + dy * dy - reach * reach
     if c <= 0.0:
         return 0.0
-    if c > -2.0 * b * horizon * (1.0 + 1e-9):  # they close the gap no faster than that, and 1e-9 is for rounding
+    if c > -2.0 * b * horizon * (1.0 + 1e-9):  # bound on how much the gap can close, with 1e-9 for rounding
         return np.inf
     root = b * b - (du * du + dw * dw) * c
     if root <= 0.0:
@@ -183,14 +183,14 @@ def _time_between(i, j, d, horizon):
 
 @njit(cache=True)
 def _settle(count, d, left, low, high, points, numbers, radii, obstacles, answered, who, contact):
-    """Take away velocity that presses discs together which touch now, or will within the time that is left."""
+    """Remove velocity that presses discs together if they touch now, or will in the remaining time."""
     contacts = touching(count, d, left, low, high, points, numbers, radii, obstacles, answered, who, contact)
     press(contacts, d, who, contact)
 
 
 @njit(cache=True)
 def traveling_room(discs, obstacles):
-    """The working arrays of `travel`: impacts, when, whom, before, and those of `settling_room`."""
+    """Return the working arrays of `travel`: impacts, when, whom, before, and the arrays of `settling_room`."""
     who, contact = settling_room(discs, obstacles)
     whole = np.empty((2, discs), dtype=np.int64)
     return whole[0], np.empty(discs), whole[1], np.empty((2, discs)), who, contact
@@ -198,8 +198,8 @@ def traveling_room(discs, obstacles):
 
 @njit(cache=True)
 def _meetings(count, d, now, end, low, high, points, numbers, radii, middles, obstacles, when, whom, i, j):
-    """When each disc next meets a wall or a disc of a higher number, and which; inf for not before the end. After a
-    meeting of i and j only what depends on them is recomputed; i is -1 for all.
+    """Compute when each disc next meets a wall or a disc of a higher index, and which; inf if not before the end. After
+    a meeting of i and j, only times that depend on them are recomputed; i = -1 recomputes all.
     """
     left = end - now
     for k in range(count):
@@ -241,15 +241,15 @@ def _meetings(count, d, now, end, low, high, points, numbers, radii, middles, ob
 def travel(
     count, d, lasts, time, budget, limits, low, high, moves, walls, answered, i_hit, j_hit, nx, ny, room
 ):  # fmt: skip
-    """Move the discs of one scene for `time` seconds, or until a contact that a rule answers.
+    """Move the discs of one scene for `time` seconds, or until a contact that a rule handles.
 
-    :param d, lasts: of `pack`. :param limits: MinVelocity, MaxVelocity, WallDamping, Restitution.
-    :param walls: inner walls of `lay_out`: points, numbers, radii, middles, and how many.
-    :param answered: contacts that rules answer, of `tell_answered`; without such rules it has no rows.
-    :param i_hit, j_hit, nx, ny: the contact that a rule has just answered, or -1.
-    :param room: of `traveling_room`.
-    :returns: the time left, -1 at the end of the step; the impacts left; the two that met (see `WALL_X`, `BLOCK`), and
-        the unit vector from the first to the second.
+    :param d, lasts: from `pack`. :param limits: MinVelocity, MaxVelocity, WallDamping, Restitution.
+    :param walls: inner walls from `lay_out`: points, numbers, radii, middles, and their count.
+    :param answered: contacts that rules handle, from `tell_answered`; no rows without such rules.
+    :param i_hit, j_hit, nx, ny: the contact that a rule has just handled, or -1.
+    :param room: from `traveling_room`.
+    :returns: remaining time, -1 at the end of the step; remaining impacts; the contact pair (see `WALL_X`, `BLOCK`),
+        and the unit vector from the first to the second.
     """
     points, numbers, radii, middles, obstacles = walls
     impacts, when, whom, before, who, contact = room
@@ -293,7 +293,7 @@ def travel(
             _bounce(i, j, d, lasts, restitution, fastest)
         else:
             _bounce_off(i, d, nx, ny, damping, restitution)
-        if restitution == 0.0:  # the others that it touches are pushed at the same time
+        if restitution == 0.0:  # also push the discs that it touches
             _settle(count, d, time - now, low, high, points, numbers, radii, obstacles, answered, who, contact)
             clip_all(count, d, fastest)
             for k in range(count):
@@ -314,20 +314,20 @@ def travel(
 
 @njit(cache=True)
 def advance(discs, shapes, parameters, walls, moves, left, budget, special, hits, normals):
-    """Move the discs of every scene until the step is over, or until a contact that a rule answers.
+    """Move the discs of every scene until the step is over, or until a contact that a rule handles.
 
     :param discs: slots, place, velocity, extra, present, alive, done, mobile, mass, size, energy, infinite; arrays as
-        of `State`, and `extra` (2, N, B) what rules add to the change of places a second.
-    :param shapes: slots of inner walls, kinds, corners, corner_counts, drawn_size, reaches; as of `State`.
+        in `State`; `extra` (2, N, B) is the change of position per second that rules add.
+    :param shapes: slots of inner walls, kinds, corners, corner_counts, drawn_size, reaches; as in `State`.
     :param parameters: (B,) MinVelocity, MaxVelocity, WallDamping, Restitution.
     :param walls: (2, B).
     :param moves: (B,) bool, whether velocities move things at all.
-    :param left: (B,) seconds left of the step; negative where it is over.
+    :param left: (B,) seconds left in the step; negative when it is over.
     :param budget: (B,) impacts left; negative at the start of a step.
-    :param special: (N, N + 1, B) bool, pairs of slots whose contacts rules answer; [i, N] for the walls. With no
-        such rule it has no scenes.
-    :param hits: (2, B) slots of the two where the scene stopped at such a contact; N for a wall, -1 for none.
-    :param normals: (2, B) the unit vector from the first to the second at that contact.
+    :param special: (N, N + 1, B) bool, pairs of slots whose contacts rules handle; [i, N] for the walls. Without such
+        rules the last axis has length 0.
+    :param hits: (2, B) slots of the contact at which a scene stopped; N for a wall, -1 for none.
+    :param normals: (2, B) unit vector from the first to the second at that contact.
     """
     slots, place, velocity, extra, present, alive, done, mobile, mass, size, energy, infinite = discs
     blocks, kinds, corners, counts, drawn, reaches = shapes
@@ -388,9 +388,9 @@ def advance(discs, shapes, parameters, walls, moves, left, budget, special, hits
 
 @njit(cache=True)
 def _finish_contact(count, d, mine, slots, first, second, nx, ny, fastest):
-    """After a rule has answered a contact, take away the velocity that still approaches.
+    """After a rule has handled a contact, remove the remaining approaching velocity.
 
-    :returns: the two discs, -1 for a wall; both are -1 where the rule has taken one of them away.
+    :returns: the two discs, -1 for a wall; both are -1 if the rule has removed either of them.
     """
     i = j = -1
     for k in range(count):
@@ -416,13 +416,13 @@ def _finish_contact(count, d, mine, slots, first, second, nx, ny, fastest):
     return i, j
 
 
-# ---- Motion during a step as SEGAR's code of 2022 has it (preset "compat"): where discs overlap after the step, time
-# runs back to their contact, and the rest of the step follows.
+# ---- Motion during a step as in SEGAR's code of 2022 (preset "compat"): if discs overlap after the step, go back in
+# time to their contact, then simulate the rest of the step.
 
 EPS = 1e-7
-#: The mass of what cannot be moved.
+#: Mass of immobile things.
 HEAVY = 1e8
-#: Steps back within a step after which the 2022 code would never end.
+#: Number of backward steps within a step after which the 2022 code would never end.
 ENDLESS = 100_000
 
 FINE, OUT_OF_BOUNDS, NEVER_ENDS, NO_WAY_BACK, NO_CONSERVATION = 0, 1, 2, 3, 4
@@ -430,7 +430,7 @@ FINE, OUT_OF_BOUNDS, NEVER_ENDS, NO_WAY_BACK, NO_CONSERVATION = 0, 1, 2, 3, 4
 
 @njit(cache=True)
 def _wall_time(i, x, y, vx, vy, r, low, high):
-    """Time back to the wall's contact, 0 for none; -1 where the disc has no velocity to go back by."""
+    """Return the time back to the contact with a wall, 0 for none; -1 if the disc has no velocity to go back."""
     half, middle = (high - low) / 2.0, (high + low) / 2.0
     speed = np.sqrt(vx[i] * vx[i] + vy[i] * vy[i])
     longest = 0.0
@@ -451,7 +451,7 @@ def _wall_time(i, x, y, vx, vy, r, low, high):
 
 @njit(cache=True)
 def _pair_time(i, j, x, y, vx, vy, r):
-    """Time back to the contact of two discs, 0 for none; -1 where both are in the same place."""
+    """Return the time back to the contact of two discs, 0 for none; -1 if their positions are equal."""
     dx, dy = x[j] - x[i], y[j] - y[i]
     distance = np.sqrt(dx * dx + dy * dy)
     if distance > r[i] + r[j] + EPS:
@@ -481,7 +481,7 @@ def _bounce_compat(i, j, x, y, vx, vy, mass, mobile, energy, infinite):
     after2 = (along2 * (m2 - m1) + 2.0 * m1 * along1) / (m1 + m2)
     vx[i], vy[i] = ax + (after1 - along1) * nx, ay + (after1 - along1) * ny
     vx[j], vy[j] = bx + (after2 - along2) * nx, by + (after2 - along2) * ny
-    if infinite[i]:  # the flag is used the wrong way round, and the first disc's for both
+    if infinite[i]:  # as in the code of 2022: the flag is inverted, and the first disc's applies to both
         energy[i] = energy[j] = 0.0
 
 
@@ -501,14 +501,14 @@ def advance_compat(
     place, velocity, present, ghost, size, mass, mobile, energy, infinite, order, inserted_order, discs, scalars, walls,
     moves, out,
 ):  # fmt: skip
-    """Move the discs of every scene for a step.
+    """Move the discs of every scene for one step.
 
     :param place, velocity: (2, N, B).
-    :param present, ghost: (N, B) bool; ghosts (dead or done) collide with walls alone.
+    :param present, ghost: (N, B) bool; ghosts (dead or done) collide only with walls.
     :param size, mass, mobile, energy, infinite: (N, B).
     :param order, inserted_order: (N, B) slots in the order of iteration and of insertion; `discs` (N,) bool.
     :param scalars: (4, B): dt, slowest, fastest, wall damping.
-    :param out: (B,), FINE or the kind of failure.
+    :param out: (B,), receives FINE or the kind of failure.
     """
     batch = present.shape[1]
     total_slots = present.shape[0]

@@ -1,7 +1,7 @@
-"""Random numbers for rules, drawn for all scenes of a batch at once, and the same when a scene is played again.
+"""Random numbers for rules, drawn for all scenes of a batch at once, and reproducible when a scene is replayed.
 
-A number is a hash of the scene's seed, the step, the rule, the entities of the row, and how many numbers the rule drew
-before (splitmix64: Steele et al., 2014). So it depends neither on the batch nor on what was played before.
+A number is a hash of the scene's seed, the step, the rule, the entities of the row, and the count of earlier numbers of
+the rule (splitmix64: Steele et al., 2014). It depends neither on the batch nor on earlier episodes.
 """
 
 from typing import Any
@@ -16,16 +16,16 @@ _SHIFTS = ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB))
 
 
 class Generator:
-    """As a hint of an argument of a rule: draws numbers for the rows of the rule.
+    """A hint for an argument of a rule: draw numbers for the rows of the rule.
 
         def jitter(v: Velocity, rng: Generator) -> Differential[Velocity]:
             return Differential(v, rng.normal(0.0, 0.1, width=2))
 
-    Each method gives (B, n1, ..., width), numbers that are independent of one another and of all other calls.
+    Each method returns (B, n1, ..., width) numbers, independent of each other and of all other calls.
     """
 
     def __init__(self, rule: str, seeds: np.ndarray, steps: np.ndarray, entities: list[np.ndarray]) -> None:
-        """:param seeds, steps: (B,). :param entities: for each pattern (B, n) places in the scene."""
+        """:param seeds, steps: (B,). :param entities: for each pattern (B, n) indices in the scene."""
         key = _mixed(seeds.astype(np.uint64) + np.uint64(crc32(rule.encode())))
         key = _mixed(key + steps.astype(np.uint64)).reshape(-1, *[1] * len(entities))
         for place, mine in enumerate(entities):
@@ -35,30 +35,30 @@ class Generator:
         self._key, self._drawn = key, 0
 
     def row(self, at: tuple[int, ...]) -> "Generator":
-        """The one that draws for a single row, the same numbers as for the row among all."""
+        """Return a generator for a single row, which draws the same numbers as for this row among all rows."""
         mine = object.__new__(_OfRow)
         mine._key, mine._drawn = self._key[at], 0
         return mine
 
     def random(self, width: int = 1) -> Any:
-        """Numbers from 0 to 1, all equally likely."""
+        """Draw uniform numbers from 0 to 1."""
         counts = np.arange(self._drawn, self._drawn + width, dtype=np.uint64)
         self._drawn += width
         bits = _mixed(self._key[..., None] + (counts + np.uint64(1)) * np.uint64(_GOLDEN))
         return ((bits >> np.uint64(11)) + 0.5) * 2.0**-53
 
     def uniform(self, low: Any = 0.0, high: Any = 1.0, width: int = 1) -> Any:
-        """Numbers from low to high, all equally likely."""
+        """Draw uniform numbers from low to high."""
         return low + (high - low) * self.random(width)
 
     def normal(self, mean: Any = 0.0, deviation: Any = 1.0, width: int = 1) -> Any:
-        """Numbers of a normal distribution."""
+        """Draw numbers from a normal distribution."""
         from scipy.special import ndtri
 
         return mean + deviation * ndtri(self.random(width))
 
     def integers(self, low: int, high: int, width: int = 1) -> Any:
-        """Whole numbers from low to high - 1, all equally likely."""
+        """Draw uniform integers from low to high - 1."""
         return np.floor(self.uniform(low, high, width)).astype(np.int64)
 
 
@@ -69,7 +69,7 @@ class _OfRow(Generator):
 
 
 def _mixed(bits: np.ndarray) -> np.ndarray:
-    """splitmix64 of each number; the sums are meant to overflow."""
+    """Apply splitmix64 to each number; the sums overflow on purpose."""
     bits = np.atleast_1d(bits) + np.uint64(_GOLDEN)
     for shift, factor in _SHIFTS:
         bits = (bits ^ (bits >> np.uint64(shift))) * np.uint64(factor)

@@ -1,6 +1,6 @@
 """Entity types and their factors (SEGAR, appendix B.2).
 
-A type is a class whose `factors` names what it adds to its parent, with defaults. One of your own:
+A type is a class whose `factors` lists the factors that it adds to its parent, with defaults. Define your own:
 
     class Sail(Object):
         factors = {Wind: (0.0, 1.0)}
@@ -42,23 +42,23 @@ from .factors import (
 )
 from .shapes import circle, square
 
-#: Entity types by name; a later definition of the same name replaces an earlier one.
+#: Entity types by name; a later definition of the same name replaces an earlier definition.
 TYPES: dict[str, "type[Entity]"] = {}
 _TEXTS = (ID, Label, Text)
 
 
 class Entity:
-    """Anything that has factors: those of its type, and any others that a scene gives it.
+    """An entity with the factors of its type, and any other factors that a scene assigns.
 
-    :cvar factors: factor -> default of those that the type adds; None for the default of the factor.
-    :cvar all_factors: these and those of the parents, with every default filled in.
+    :cvar factors: factor -> default, for the factors that the type adds; None for the default of the factor.
+    :cvar all_factors: these factors and the parents' factors, with every default filled in.
     """
 
     factors: ClassVar[Mapping[type[Factor], Any]] = {}
     all_factors: ClassVar[Mapping[type[Factor], Any]] = {}
 
     def __init_subclass__(cls) -> None:
-        """:raises InputError: `factors` names something that is no factor."""
+        """Register the type. :raises InputError: a key of `factors` is no factor."""
         own: dict[type[Factor], Any] = {}
         for factor, default in cls.__dict__.get("factors", {}).items():
             if not (isinstance(factor, type) and issubclass(factor, Factor)):
@@ -74,7 +74,7 @@ TYPES["Entity"] = Entity
 
 
 class Thing(Entity):
-    """An entity with a place. It has the factors of its type, and no others."""
+    """An entity with a position. It has the factors of its type, and no others."""
 
     factors = dict.fromkeys((Position, Visible, Order, Shape, Size, *_TEXTS))
 
@@ -99,7 +99,7 @@ class Tile(Thing):
 
 
 class Block(Thing):
-    """An inner wall: a convex polygon, or a circle, that does not move and that objects bounce off as off the walls."""
+    """An inner wall: an immobile convex polygon or circle, off which objects bounce as off the outer walls."""
 
     factors = {Collides: None, Shape: square(0.2)}
 
@@ -111,25 +111,25 @@ class Ball(Object):
 
 
 class Magnet(Object):
-    """Turns charges that move past."""
+    """An object that deflects moving charges."""
 
     factors = {Magnetism: -1.0, Mobile: False}
 
 
 class Charger(Object):
-    """Attracts and repels charges."""
+    """An object that attracts and repels charges."""
 
     factors = {Charge: -1.0, Mobile: False}
 
 
 class Bumper(Object):
-    """Speeds up what hits it."""
+    """An object that speeds up objects that hit it."""
 
     factors = {StoredEnergy: 1.0, Mobile: False}
 
 
 class Damper(Object):
-    """Slows down what hits it."""
+    """An object that slows down objects that hit it."""
 
     factors = {StoredEnergy: -0.5, Mobile: False}
 
@@ -147,38 +147,38 @@ class CueBall(Object):
 
 
 class SandTile(Tile):
-    """Slows down."""
+    """A tile that slows objects down."""
 
     factors = {Friction: 0.4}
 
 
 class MagmaTile(Tile):
-    """Burns."""
+    """A tile that burns objects."""
 
     factors = {Heat: 1.0, Friction: 0.1}
 
 
 class FireTile(MagmaTile):
-    """Burns less."""
+    """A tile that burns objects less."""
 
     factors = {Heat: 0.5, Friction: 0.0}
 
 
 class Hole(Tile):
-    """An object that lies in it as a whole falls in."""
+    """A tile into which an object falls when it lies entirely on it."""
 
     factors = {Consumes: True, Shape: circle(1.0), Order: -1}
 
 
 class GoalTile(Tile):
-    """The place that the golf ball must reach."""
+    """The tile that the golf ball must reach."""
 
     factors = {Shape: circle(0.3), Order: -2}
 
 
 def type_priority(kind: type[Entity] | None, deep: bool) -> int:
-    """How specific an entity type is as a condition; unless `deep`, all types below Object and Tile are equal, as in
-    SEGAR's code of 2022."""
+    """Return the specificity of an entity type as a condition; unless `deep`, all types below Object and Tile are
+    equal, as in SEGAR's code of 2022."""
     if kind is None or not issubclass(kind, Thing):
         return 0
     if deep:

@@ -1,12 +1,12 @@
-"""Factors: the kinds of values that entities have (SEGAR, appendix B.1), and parameters, which belong to a whole scene.
+"""Factors: the kinds of values of entities (SEGAR, appendix B.1), and parameters, which belong to a whole scene.
 
-A factor is a class, and scenes use its name. One of your own is a class of two lines:
+A factor is a class, and scenes use its name. Define your own in two lines:
 
     class Wind(Factor, base="vector"):
         pass
 
-It may declare bounds for the values of scenes, priors and rules: `Factor, base="float", least=0, most=1`. The rules of
-a factor match its subclasses too. Values are not wrapped: rules get arrays.
+It may declare bounds for values in scenes, priors and rules: `Factor, base="float", least=0, most=1`. Rules for a
+factor also match its subclasses. Values are not wrapped: rules receive arrays.
 """
 
 from typing import Annotated, Any, ClassVar, Literal, get_args
@@ -19,27 +19,27 @@ from gumption.data.settings import LARGEST, check, describe, shown
 
 from .shapes import HIGHEST, NARROWEST, read_shape
 
-# ---- Functions for rules, on arrays whose last axis holds a vector's two numbers, or one number.
+# ---- Functions for rules, on arrays whose last axis holds a vector's two numbers, or a single number.
 
 
 def dot(a: Any, b: Any) -> np.ndarray:
-    """(..., 1), the scalar product of vectors (..., 2)."""
+    """Return the scalar product (..., 1) of vectors (..., 2)."""
     return a[..., :1] * b[..., :1] + a[..., 1:] * b[..., 1:]
 
 
 def norm(vector: Any) -> np.ndarray:
-    """(..., 1), the length of vectors (..., 2)."""
+    """Return the length (..., 1) of vectors (..., 2)."""
     return np.sqrt(dot(vector, vector))
 
 
 def unit(vector: Any) -> np.ndarray:
-    """(..., 2), vectors of length 1 of the same direction; of a zero vector zero."""
+    """Return vectors (..., 2) of the same direction and length 1; a zero vector stays zero."""
     length = norm(vector)
     return vector / np.where(length > 0, length, 1.0)
 
 
 def tangent(vector: Any) -> np.ndarray:
-    """(..., 2), vectors turned by 90 degrees: (-y, x)."""
+    """Return vectors (..., 2) rotated by 90 degrees: (-y, x)."""
     return np.concatenate([-vector[..., 1:], vector[..., :1]], axis=-1)
 
 
@@ -53,7 +53,7 @@ class FactorArray(np.ndarray):
         return self / self.norm()
 
     def tangent_vector(self) -> "FactorArray":
-        """The vector turned by 90 degrees: (-y, x)."""
+        """Return the vector rotated by 90 degrees: (-y, x)."""
         return np.array([-self[1], self[0]]).view(FactorArray)
 
     def abs(self) -> Any:
@@ -65,7 +65,7 @@ class FactorArray(np.ndarray):
 
 Base = Literal["float", "int", "bool", "vector", "shape", "tag", "text"]
 
-#: Numbers of a value of each base; the others are no arrays.
+#: Base -> length of its values in arrays; other bases have no arrays.
 WIDTHS: dict[Base, int] = {"float": 1, "int": 1, "bool": 1, "vector": 2}
 _DEFAULTS: dict[Base, Any] = {
     "float": 0.0, "int": 0, "bool": False, "vector": (0.0, 0.0), "shape": None, "tag": True, "text": "",
@@ -73,21 +73,21 @@ _DEFAULTS: dict[Base, Any] = {
 #: Bases whose values are numbers with bounds.
 BOUNDED: tuple[Base, ...] = ("float", "int", "vector")
 
-#: Factors and parameters by name; a later definition of the same name replaces an earlier one.
+#: Factors and parameters by name; a later definition of the same name replaces an earlier definition.
 FACTORS: dict[str, "type[Factor]"] = {}
 PARAMETERS: dict[str, "type[Parameter]"] = {}
 
 
 class Factor(Any):
-    """A kind of value. To a type checker an instance is anything, as rules get arrays.
+    """A kind of value. For type checkers an instance is `Any`, since rules receive arrays.
 
     :cvar base: "float", "int", "bool", "vector" (two floats), "shape", "tag" (present or not) or "text".
-    :cvar default: the value where a scene gives none.
-    :cvar least, most: bounds of a number, and of both numbers of a vector; those of a subclass lie within its parent's.
-    :cvar number: the annotation of such a number, with the declared bounds.
-    :cvar root: the class right below `Factor`, whose column its subclasses share.
-    :cvar belongs_to: rules compute this factor anew at each step for all entities that have the one named here; None
-        for factors that scenes give.
+    :cvar default: the value if a scene defines none.
+    :cvar least, most: bounds of a number, or of both numbers of a vector; a subclass's bounds lie within its parent's.
+    :cvar number: annotation of such a number, with the declared bounds.
+    :cvar root: the class directly below `Factor`, whose column its subclasses share.
+    :cvar belongs_to: rules recompute this factor in each step for all entities that have the factor named here; None
+        for factors defined by scenes.
     """
 
     base: ClassVar[Base]
@@ -99,7 +99,7 @@ class Factor(Any):
     belongs_to: ClassVar[type["Factor"] | None] = None
 
     def __new__(cls, value: Any) -> Any:
-        """A value with the methods that the paper's rules call, such as `Velocity(v2 - v1).norm()`."""
+        """Return a value with the methods that the paper's rules call, such as `Velocity(v2 - v1).norm()`."""
         return np.asarray(value).view(FactorArray)
 
     def __init_subclass__(
@@ -167,7 +167,7 @@ class Factor(Any):
 
 
 class Parameter(Factor, base="float"):
-    """A value of the whole scene, such as gravity."""
+    """A value of a whole scene, such as gravity."""
 
     def __init_subclass__(cls, default: float = 0.0, least: float | None = None, most: float | None = None) -> None:
         cls.base, cls.root = "float", cls
@@ -176,7 +176,7 @@ class Parameter(Factor, base="float"):
 
 
 def read_value(factor: type[Factor], value: Any, where: str) -> Any:
-    """A value of the factor as plain Python: a float, an int, a bool, a pair of floats, a shape or a text.
+    """Convert a value of the factor to plain Python: a float, an int, a bool, a pair of floats, a shape or a text.
 
     :raises InputError: it does not fit the factor, is not finite, or is outside the factor's bounds.
     """
@@ -208,9 +208,9 @@ def read_value(factor: type[Factor], value: Any, where: str) -> Any:
 
 
 def read_number(factor: type[Factor], value: Any, name: str) -> Any:
-    """A number of the factor; InputError, which begins with `name`, for anything else, or outside the bounds."""
+    """Return a number of the factor; raise InputError, which begins with `name`, if it is invalid or out of bounds."""
     if type(value) is (int if factor.base == "int" else float) and factor.least <= value <= factor.most:
-        return value  # of most numbers, without the longer look
+        return value  # fast path
     found = check(name, value, factor.number)
     if not factor.least <= found <= factor.most:
         raise InputError(f"{name} is {shown(value)}; it {factor.requirement(found)}")
@@ -218,15 +218,15 @@ def read_number(factor: type[Factor], value: Any, name: str) -> Any:
 
 
 class Position(Factor, base="vector"):
-    """The place of the centre."""
+    """The position of the centre."""
 
 
 class Velocity(Factor, base="vector"):
-    """Distance a second."""
+    """Distance per second."""
 
 
 class Acceleration(Factor, base="vector"):
-    """Change of the velocity a second."""
+    """Change of velocity per second."""
 
 
 class Size(Factor, base="float", default=1.0, least=NARROWEST):
@@ -250,19 +250,19 @@ class Charge(Factor, base="float"):
 
 
 class Magnetism(Factor, base="float"):
-    """Turns charges that move past."""
+    """Deflects moving charges."""
 
 
 class StoredEnergy(Factor, base="float"):
-    """Speeds up (positive) or slows down (negative) what it collides with."""
+    """Speeds up (positive) or slows down (negative) objects in collisions."""
 
 
 class InfiniteEnergy(Factor, base="bool"):
-    """The stored energy is not used up by a collision."""
+    """Whether collisions do not use up the stored energy."""
 
 
 class Heat(Factor, base="float", least=0):
-    """Burns what lies on it."""
+    """Burns things that lie on it."""
 
 
 class Friction(Factor, base="float", least=0):
@@ -270,39 +270,39 @@ class Friction(Factor, base="float", least=0):
 
 
 class Drag(Factor, base="float", belongs_to=Velocity):
-    """The deceleration by all surfaces below."""
+    """The deceleration by all surfaces below the entity."""
 
 
 class Order(Factor, base="int"):
-    """The layer: lower is on top, and comes first."""
+    """The layer: a lower number is on top, and first in the order of iteration."""
 
 
 class Visible(Factor, base="bool", default=True):
-    """It is drawn."""
+    """Whether it is drawn."""
 
 
 class Alive(Factor, base="bool", default=True):
-    """It is not destroyed; a dead entity rests and collides with nothing."""
+    """Whether it is not destroyed; a dead entity rests and collides with nothing."""
 
 
 class Mobile(Factor, base="bool", default=True):
-    """It can be moved."""
+    """Whether it can be moved."""
 
 
 class Done(Factor, base="bool"):
-    """It fell into a hole: it rests and collides with nothing."""
+    """Whether it fell into a hole; it then rests and collides with nothing."""
 
 
 class Floor(Factor, base="tag"):
-    """Others lie on it."""
+    """Marks entities on which others lie."""
 
 
 class Collides(Factor, base="tag"):
-    """Others bounce off it."""
+    """Marks entities off which others bounce."""
 
 
 class Consumes(Factor, base="tag"):
-    """An object that lies on it as a whole falls in."""
+    """Marks tiles into which an object falls when it lies entirely on them."""
 
 
 class ID(Factor, base="text"):
@@ -318,38 +318,38 @@ class Text(Factor, base="text"):
 
 
 class MinMass(Parameter, default=0.1, least=0):
-    """Less is destroyed."""
+    """The mass below which an entity is destroyed."""
 
 
 class MaxVelocity(Parameter, default=10.0, least=1e-12):
-    """The highest speed."""
+    """The maximal speed."""
 
 
 class MinVelocity(Parameter, default=1e-4, least=0):
-    """A lower speed is no motion."""
+    """The speed below which an entity does not move."""
 
 
 class Gravity(Parameter, default=10.0, least=0):
-    """The acceleration that presses things on the floor."""
+    """The acceleration that presses things onto the floor."""
 
 
 class FloorFriction(Parameter, default=0.05, least=0):
-    """The coefficient of friction of the floor where no tile lies."""
+    """The coefficient of friction of the floor without tiles."""
 
 
 class WallDamping(Parameter, default=0.025, most=1):
-    """The share of the velocity that a wall takes."""
+    """The share of the velocity that a wall removes."""
 
 
 class Framerate(Parameter, default=100.0, least=1e-6, most=10**9):
-    """Steps a second."""
+    """Steps per second."""
 
 
 class Restitution(Parameter, default=1.0, least=0):
-    """The share of the speed at which discs approach that they have after a collision: 1 elastic, 0 none."""
+    """The ratio of the relative speed of discs after a collision to that before it: 1 is elastic, 0 does not bounce."""
 
 
-#: Factors of discs, in the order in which the loops over contacts take them; the value is that of a disc without it.
+#: Factors of discs, in the order of arguments of the loops over contacts -> value for a disc without the factor.
 DISCS: dict[type[Factor], Any] = {
     Alive: True, Done: False, Mobile: True, Mass: 1.0, Size: 0.0, StoredEnergy: 0.0, InfiniteEnergy: False,
 }  # fmt: skip

@@ -14,7 +14,7 @@ MESSAGE = "compiling the physics for the first use (about 15 s)"
 
 
 class _Teller(event.Listener):
-    """Prints a line when the first function of the physics is compiled, not when it is read from numba's cache."""
+    """Print a line when the first function of the physics is compiled, not when numba loads it from its cache."""
 
     def __init__(self) -> None:
         self._told = False
@@ -32,16 +32,16 @@ class _Teller(event.Listener):
 event.register("numba:compile", _Teller())
 
 
-# ---- The discs of one scene in one small array, which the loops over contacts work on.
+# ---- The discs of a scene in a small array, for the loops over contacts.
 
-#: Rows of the array of discs: place, velocity, change of place a second, radius, 1 / mass, stored energy, and what
-#: rules add to the change of place.
+#: Rows of the array of discs: position, velocity, change of position per second (drift), radius, 1 / mass, stored
+#: energy, and the part of the drift that rules add.
 X, Y, VX, VY, U, W, R, INVERSE, ENERGY, EXTRA_X, EXTRA_Y = range(11)
 
 
 @njit(cache=True)
 def pack(b, slots, place, velocity, extra, present, alive, done, mobile, mass, size, energy, infinite, d, mine, lasts):
-    """Put the discs of scene b that are present, alive and not done into d (11, n); returns how many."""
+    """Copy the discs of scene b that are present, alive and not done into d (11, n); return their number."""
     count = 0
     for k in slots:
         if not present[k, b] or not alive[0, k, b] or done[0, k, b]:
@@ -59,7 +59,7 @@ def pack(b, slots, place, velocity, extra, present, alive, done, mobile, mass, s
 
 @njit(cache=True)
 def tell_answered(b, count, obstacles, mine, block_slots, special, answered):
-    """Mark the contacts of scene b's discs that rules answer: (n, n + 1 + m) with discs, the walls, inner walls."""
+    """Mark contacts of scene b's discs that rules handle: (n, n + 1 + m), for discs, the walls, and inner walls."""
     total, walls = special.shape[0], answered.shape[0]
     for i in range(count):
         for j in range(count):
@@ -71,8 +71,8 @@ def tell_answered(b, count, obstacles, mine, block_slots, special, answered):
 
 @njit(cache=True)
 def first_outside(values, present, least, most):
-    """The index d, k, b of the first of the values (d, n, B) of present entities (n, B) that is not within the bounds;
-    -1, -1, -1 if there is none.
+    """Return the index d, k, b of the first value (d, n, B) of a present entity (n, B) outside the bounds; -1, -1, -1
+    if there is none.
     """
     for d in range(values.shape[0]):
         for k in range(values.shape[1]):
@@ -82,16 +82,16 @@ def first_outside(values, present, least, most):
     return -1, -1, -1
 
 
-# ---- Inner walls: the distance of a point from a convex polygon or circle, and when a disc meets it.
+# ---- Inner walls: the distance of a point from a convex polygon or circle, and the time until a disc meets it.
 
-#: Slower approaches do not count.
+#: Minimal speed of an approach.
 STILL = 1e-12
 _NEWTON = 60
 
 
 @njit(cache=True)
 def closest(px, py, m, points, counts, radii):
-    """The distance of a point from obstacle m (negative inside), and the unit vector from the obstacle to the point."""
+    """Return the distance of a point from obstacle m (negative inside), and the unit vector from obstacle to point."""
     count = counts[m]
     if count == 1:
         dx, dy = px - points[m, 0, 0], py - points[m, 0, 1]
@@ -127,9 +127,9 @@ def closest(px, py, m, points, counts, radii):
 
 @njit(cache=True)
 def time_to(px, py, u, w, r, m, points, counts, radii, horizon):
-    """When a disc of radius r meets obstacle m; inf for never, or not before the horizon.
+    """Return the time until a disc of radius r meets obstacle m; inf for never, or not before the horizon.
 
-    The distance is a convex function of time, so that Newton's method never goes past its first root.
+    The distance is a convex function of time, so that Newton's method never passes its first root.
     """
     t = 0.0
     for _ in range(_NEWTON):
@@ -150,8 +150,8 @@ def time_to(px, py, u, w, r, m, points, counts, radii, horizon):
 def lay_out(
     b, blocks, present, place, size, kinds, corners, counts, drawn, reaches, points, numbers, radii, middles, slots
 ):
-    """Lay out scene b's obstacles in the arena: their corners (M, V, 2), how many, radii of circles, middles and
-    reaches (M, 3), and slots; a circle is one point with a radius. Returns how many obstacles there are.
+    """Write scene b's obstacles: corners (M, V, 2) and their number, radii of circles, middles and reaches (M, 3), and
+    slots; a circle is a point with a radius. Return the number of obstacles.
     """
     found = 0
     for slot in blocks:
@@ -175,15 +175,15 @@ def lay_out(
     return found
 
 
-#: Circles that are closer than the sum of their radii and this overlap.
+#: Circles closer than the sum of their radii plus this value overlap.
 EPS = 1e-7
 
 
 def is_on(state: State, whole: bool) -> np.ndarray:
-    """(N, N, B) bool: [i, j] where j is the topmost floor that i overlaps; without `whole` also entities j without a
-    position.
+    """Return (N, N, B) bool: [i, j] is true if j is the topmost floor that i overlaps, or, without `whole`, an entity
+    without a position.
 
-    :param whole: all of i lies inside j; in a polygon that never holds where polygons do not scale (SEGAR's code).
+    :param whole: require i to lie entirely inside j; never true in a polygon if polygons do not scale (SEGAR's code).
     """
     if "is_on" not in state.derived:
         shape = state.slots, state.slots, state.num_envs
@@ -194,7 +194,7 @@ def is_on(state: State, whole: bool) -> np.ndarray:
 
 
 def overlaps(state: State) -> np.ndarray:
-    """(N, N, B) bool: i and j are present and overlap."""
+    """Return (N, N, B) bool, whether i and j are present and overlap."""
     over = np.zeros((state.slots, state.slots, state.num_envs), dtype=np.bool_)
     _pairs(_figures(state), state.present, state.marks(Position), over)
     return over
@@ -209,13 +209,13 @@ def _figures(state: State) -> tuple[np.ndarray, ...]:
 
 @njit(cache=True)
 def _depth(px, py, j, b, size, drawn, reaches, corners, counts):
-    """How far the point, relative to polygon j's position, lies inside it; negative where it does not."""
+    """Return the depth of a point, relative to polygon j's position, inside the polygon; negative if outside."""
     scale = size[j, b] / drawn[j, b] if drawn[j, b] > 0 else 1.0
     reach = reaches[j, b] * scale
     if px * px + py * py > reach * reach:
         return -1.0
     n, depth = counts[j, b], np.inf
-    for measures in (False, True):  # most points are outside, which takes no roots to tell
+    for measures in (False, True):  # most points are outside, which is decided without roots
         ax, ay = corners[n - 1, 0, j, b] * scale, corners[n - 1, 1, j, b] * scale
         for k in range(n):
             bx, by = corners[k, 0, j, b] * scale, corners[k, 1, j, b] * scale
@@ -233,8 +233,8 @@ def _depth(px, py, j, b, size, drawn, reaches, corners, counts):
 
 @njit(cache=True)
 def _lies_on(i, j, b, figures):
-    """Whether circles (or points) i and j overlap, or the centre of i is inside polygon j; and whether circle i lies
-    inside j as a whole.
+    """Return whether circles (or points) i and j overlap, or the centre of i is inside polygon j; and whether circle i
+    lies entirely inside j.
     """
     x, size, drawn, reaches, kinds, corners, counts = figures
     dx, dy = x[0, i, b] - x[0, j, b], x[1, i, b] - x[1, j, b]
@@ -257,7 +257,7 @@ def _top(figures, present, rank, floors, placed, on, inside):
     for j in range(slots):
         if not floors[j]:
             continue
-        # No centre farther away than this, of a round tile than this and the disc's radius, is on the tile.
+        # A centre farther away than this bound (for a round tile: plus the disc's radius) is not on the tile.
         for b in range(batch):
             scale = size[j, b] / drawn[j, b] if drawn[j, b] > 0 else 1.0
             round_[b] = kinds[j, b] == CIRCLE
@@ -265,7 +265,7 @@ def _top(figures, present, rank, floors, placed, on, inside):
         for i in range(slots):
             if floors[i] or not placed[i]:
                 continue
-            for b in range(batch):  # no branches: the compiler handles several scenes at a time
+            for b in range(batch):  # no branches, so that the compiler vectorises over scenes
                 dx, dy = x[0, i, b] - x[0, j, b], x[1, i, b] - x[1, j, b]
                 reach = bound[b] + (size[i, b] / 2 if round_[b] else 0.0)
                 near[b] = (dx * dx + dy * dy <= reach * reach) & present[i, b] & present[j, b]

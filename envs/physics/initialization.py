@@ -1,6 +1,6 @@
-"""Distributions of scenes: how many entities of which types, and priors of their factors (SEGAR, section 4.4, B.5).
+"""Distributions of scenes: numbers and types of entities, and priors of their factors (SEGAR, section 4.4, B.5).
 
-An initialisation is data, so that a person's own is a file:
+An initialisation is data, so that your own can be a file:
 
     {"numbers": [["GolfBall", 1], [{"Charger": 0.5, "Ball": 0.5}, {"noise": "Choice", "values": [1, 2]}]],
      "priors": [{"target": "Position", "value": {"noise": "RandomTopLocation"}, "entity_type": "GolfBall"}],
@@ -31,20 +31,20 @@ from .rules import known_rule
 from .scene import SETTINGS, Preset, Scene, SimSettings, entity_type, factor_type, own_parameter, rule_names
 from .shapes import HIGHEST, scaled, width
 
-#: SEGAR draws again where two centres are not farther apart.
+#: SEGAR redraws if two centres are not farther apart than this.
 LEAST_DISTANCE = 0.1
 TRIES = 100
-_GAP = 1e-5  # to walls and between objects: far above rounding, far below what is seen
+_GAP = 1e-5  # to walls and between objects: far above rounding, far below visibility
 
 
 def place(
     draw: Callable[[], list[dict[str, Any]]], boundaries: tuple[float, float], rng: np.random.Generator, whole: bool
 ) -> list[dict[str, Any]]:
-    """Entities inside the walls and apart from each other.
+    """Return entities inside the walls and apart from each other.
 
     :param draw: draws the entities of a scene: {"id", "type", "factors", "redraw": the noise of the position or None}.
-    :param whole: while centres are too close, draw the whole scene again; check nothing else.
-    :raises InputError: there is still a conflict after 100 tries.
+    :param whole: redraw the whole scene while centres are too close; check nothing else.
+    :raises InputError: a conflict remains after 100 tries.
     """
     entities, conflicts = [], []
     for round_ in range(TRIES):
@@ -71,7 +71,7 @@ def place(
 
 
 def _positions(entities: Sequence[dict[str, Any]]) -> np.ndarray:
-    """(n, 2) positions; nan for entities without one."""
+    """Return positions (n, 2); nan for entities without a position."""
     nowhere = (np.nan, np.nan)
     return np.array(
         [each["factors"].get(Position, each["type"].all_factors.get(Position, nowhere)) for each in entities], float
@@ -79,15 +79,15 @@ def _positions(entities: Sequence[dict[str, Any]]) -> np.ndarray:
 
 
 def _conflicts(at: np.ndarray, radius: np.ndarray) -> list[tuple[int, int]]:
-    """Pairs that are too close, the earlier entity first. `radius` is nan for what may overlap others."""
+    """Return pairs that are too close, the earlier entity first. `radius` is nan for entities that may overlap."""
     distance = np.linalg.norm(at[:, None] - at[None], axis=-1)
-    touching = distance < radius[:, None] + radius[None] + _GAP  # False where one of them is no number
+    touching = distance < radius[:, None] + radius[None] + _GAP  # False for nan
     close = np.triu(touching | (distance <= LEAST_DISTANCE), 1)
     return [(int(first), int(second)) for first, second in np.argwhere(close)]
 
 
 def _clamp(entities: Sequence[dict[str, Any]], reach: np.ndarray, boundaries: tuple[float, float]) -> None:
-    """Move things inside the walls; a thing that is wider than the arena keeps its centre inside."""
+    """Move things inside the walls; of a thing wider than the arena, only the centre."""
     low = boundaries[0] + reach[:, 0] + _GAP
     high = boundaries[1] - reach[:, 1] - _GAP
     too_wide = low > high
@@ -104,12 +104,12 @@ def _shape(entity: dict[str, Any]) -> Any:
         return values[Shape]
     shape = defaults.get(Shape)
     size = next((value for factor, value in values.items() if issubclass(factor, Size)), None)
-    # A size that is not positive is refused by the scene.
+    # The scene rejects a size that is not positive.
     return shape if shape is None or size is None or size <= 0 else scaled(shape, size / width(shape))
 
 
 def extent(shape: dict[str, Any] | None) -> np.ndarray:
-    """(2, 2) how far a shape reaches from its centre: to the left and down, to the right and up."""
+    """Return (2, 2), the extent of a shape from its centre: to the left and down, to the right and up."""
     if shape is None:
         return np.zeros((2, 2))
     if shape["kind"] == "circle":
@@ -119,25 +119,25 @@ def extent(shape: dict[str, Any] | None) -> np.ndarray:
 
 
 def _radius(entity: dict[str, Any]) -> float:
-    """The radius of the circle around an object's centre that holds it; nan for other things."""
+    """Return the radius of the smallest circle at an object's centre that contains it; nan for other things."""
     shape = _shape(entity)
     if shape is None or not issubclass(entity["type"], Object):
         return float("nan")
     return shape["size"] / 2 if shape["kind"] == "circle" else float(np.linalg.norm(shape["vertices"], axis=1).max())
 
 
-# ---- How SEGAR's code of 2022 moves the things of a scene apart when an episode begins (preset "compat").
+# ---- Separation of overlapping things at the start of an episode, as in SEGAR's code of 2022 (preset "compat").
 
 ROUNDS = 200
-#: To walls, and between objects.
+#: Distances to walls, and between objects.
 MARGIN, GAP = 1e-5, 1e-7
 
 
 def fix_overlaps(scene: Scene, rng: np.random.Generator) -> Scene:
-    """The scene with its things inside the walls, and its objects apart. Each round moves one thing, the first, in a
+    """Return the scene with its things inside the walls, and its objects apart. Each round moves the first thing, in a
     random order, that overlaps a wall or, if it is an object, another object.
 
-    :raises InputError: something still overlaps after 200 rounds.
+    :raises InputError: an overlap remains after 200 rounds.
     """
     things = [each for each in scene.entities if Position in each.factors and each.factors.get(Shape) is not None]
     reach = np.array([extent(each.factors[Shape]) for each in things]).reshape(-1, 2, 2)
@@ -159,7 +159,7 @@ def fix_overlaps(scene: Scene, rng: np.random.Generator) -> Scene:
 
 
 def _moved(i: int, place: np.ndarray, reach: np.ndarray, radius: np.ndarray, low: float, high: float) -> bool:
-    """Move thing i out of the first wall or object that it overlaps; returns whether there is one."""
+    """Move thing i out of the first wall or object that it overlaps; return whether there was an overlap."""
     down, up = low + reach[i, 0], high - reach[i, 1]
     if ((place[i] < down) | (place[i] > up)).any():
         place[i] = np.clip(place[i], down + MARGIN, up - MARGIN)
@@ -178,22 +178,22 @@ def _moved(i: int, place: np.ndarray, reach: np.ndarray, radius: np.ndarray, low
 
 # ---- Priors: the distributions of initial values of factors (SEGAR, appendix B.5).
 #
-# The most specific prior of a factor wins. Conditions are compared one by one, the strongest first: an id, a label, an
-# entity type (a deeper subclass is more specific), having a factor, a value of another factor; if all are equal, the
-# prior with more of them wins. The preset "compat" ranks as the first release of SEGAR did.
+# The most specific prior of a factor wins. Conditions are compared in turn, the strongest first: an id, a label, an
+# entity type (a deeper subclass is more specific), having a factor, a value of another factor. If all are equal, the
+# prior with more conditions wins. The preset "compat" ranks like the first release of SEGAR.
 
-#: The highest probability with which a noise may draw numbers outside the bounds of its factor.
+#: Maximal probability with which a noise may draw numbers outside the bounds of its factor.
 RARE = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
 class Prior:
-    """The factor `target` of the entities that meet the conditions has this value, or is drawn from this noise, anew
-    for each.
+    """Set the factor `target` of the entities that meet the conditions to a value, or draw it from a noise for each
+    entity.
 
-    :param factor_type: only entities that have this factor.
-    :param entity_type: only entities of this type or of a subclass.
-    :param relation: only entities for which it holds, before any prior is applied.
+    :param factor_type: apply only to entities that have this factor.
+    :param entity_type: apply only to entities of this type or of a subclass.
+    :param relation: apply only to entities for which it holds before any prior is applied.
     :raises InputError: an unknown name, or a value or a noise that does not fit the factor.
     """
 
@@ -223,7 +223,7 @@ class Prior:
 
     @checked
     def factor_of(self, kind: type[Entity], preset: Preset = "fixed") -> type[Factor] | None:
-        """The factor that it sets for entities of a type; None where it does not match the type."""
+        """Return the factor that it sets for entities of a type; None if it does not match the type."""
         kind = entity_type(kind, "factor_of")
         having, mine = self.factor_type, kind.all_factors
         if self.entity_type is not None and not issubclass(kind, self.entity_type):
@@ -237,7 +237,7 @@ class Prior:
 
     @checked
     def specificity(self, preset: Preset = "fixed") -> Specificity:
-        """How specific it is; a larger tuple is more specific."""
+        """Return its specificity; a larger tuple is more specific."""
         if preset == "compat":
             of_relation = self.relation.priority if self.relation else 1
             return ((max(type_priority(self.entity_type, False), 3 * bool(self.factor_type), of_relation), 0),)
@@ -249,7 +249,7 @@ class Prior:
         return tuple(sorted(parts, reverse=True))
 
     def to_data(self) -> dict[str, Any]:
-        """As it stands in a file."""
+        """Return the representation in files."""
         conditions = {
             "factor_type": self.factor_type and name_of(self.factor_type),
             "entity_type": self.entity_type and name_of(self.entity_type),
@@ -263,7 +263,7 @@ class Prior:
 
 
 def read_prior(given: Any, where: str) -> Prior:
-    """A prior, or data of one: {"target", "value", "factor_type", "entity_type", "relation"}; else InputError."""
+    """Read a prior or its data {"target", "value", "factor_type", "entity_type", "relation"}; else raise InputError."""
     if isinstance(given, Prior):
         return given
     known = {"target", "value", "factor_type", "entity_type", "relation"}
@@ -278,7 +278,7 @@ def read_prior(given: Any, where: str) -> Prior:
 def resolve(
     priors: Sequence[Prior], kind: type[Entity], values: Mapping[type[Factor], Any], preset: Preset = "fixed"
 ) -> dict[type[Factor], Prior]:
-    """The prior that holds for each factor of an entity with these values.
+    """Return the prior that applies to each factor of an entity with these values.
 
     :raises InputError: two equally specific priors with different values.
     """
@@ -303,7 +303,7 @@ def resolve(
 
 
 def _read_noise(target: type[Factor], given: Any, where: str) -> Any:
-    """The value of a prior as a noise; only shapes stay values, as no distance between them is defined."""
+    """Return the value of a prior as a noise; shapes stay values, since no distance between them is defined."""
     noise = read_noise(given, where) if _is_noise(given) else None
     if noise is None:
         value = read_value(target, given, where)
@@ -323,7 +323,7 @@ def _read_noise(target: type[Factor], given: Any, where: str) -> Any:
 
 
 def check_draws(noise: Noise, factor: type[Factor], where: str) -> None:
-    """:raises InputError: the noise draws numbers outside the bounds of the factor, and not just very rarely."""
+    """:raises InputError: the noise draws numbers outside the factor's bounds with a probability above `RARE`."""
     parts = noise.marginals if isinstance(noise, ProductNoise) else [noise] if isinstance(noise, ScalarNoise) else []
     for part in parts:
         outside = 1.0 - float(part.cdf(factor.most)) + float(part.cdf_before(factor.least))
@@ -339,17 +339,17 @@ def _is_noise(given: Any) -> bool:
     return isinstance(given, Noise) or (isinstance(given, Mapping) and "noise" in given)
 
 
-#: The most entities of one row of numbers.
+#: Maximal number of entities in a row of `numbers`.
 MOST = 1_000
 #: Ids of the first thing of the types that tasks refer to.
 IDS: dict[type[Entity], str] = {GolfBall: "golfball", CueBall: "cueball", GoalTile: "goal"}
 
 
 class ThingFactory:
-    """One of some entity types, drawn anew for each entity.
+    """A distribution of entity types, sampled for each entity.
 
-    :param types: types, all equally likely, or types with their probabilities.
-    :raises InputError: no type, an unknown one, or probabilities whose sum is not 1.
+    :param types: equally likely types, or types with their probabilities.
+    :raises InputError: no type, an unknown type, or probabilities whose sum is not 1.
     """
 
     def __init__(self, types: Sequence[type[Entity] | str] | Mapping[type[Entity] | str, float]) -> None:
@@ -373,7 +373,7 @@ class ThingFactory:
         return [self.types[each] for each in rng.choice(len(self.types), n, p=np.array(self.p) / sum(self.p))]
 
     def to_data(self) -> dict[str, float]:
-        """As it stands in a file."""
+        """Return the representation in files."""
         return {name_of(kind): share for kind, share in zip(self.types, self.p, strict=True)}
 
 
@@ -381,14 +381,14 @@ class ThingFactory:
 class Initialization:
     """A distribution of scenes.
 
-    :param numbers: pairs of a type, or a factory of types, and how many: a number, or a noise of whole numbers.
-    :param priors: of factors; others have the defaults of their type.
-    :param positions: pairs of a type and fixed positions, with an entity of the type for each.
-    :param sim: settings of the simulation, or noises from which each scene draws them: numbers, those of `parameters`
-        too, and rules (`RuleSets`, or a noise of a person's own whose values are lists of rules).
-    :param preset: "compat" ranks priors and places things as the first release of SEGAR did.
-    :raises InputError: a value that does not fit, a prior that matches none of the types, or two equally specific
-        priors that disagree.
+    :param numbers: pairs of a type or factory of types, and a count: a number, or a noise of whole numbers.
+    :param priors: priors of factors; other factors have the defaults of their type.
+    :param positions: pairs of a type and fixed positions; each position gets an entity of the type.
+    :param sim: settings of the simulation, or noises from which each scene draws them: numbers, including `parameters`,
+        and rules (`RuleSets`, or a custom noise whose values are lists of rules).
+    :param preset: "compat" ranks priors and places things like the first release of SEGAR.
+    :raises InputError: an invalid value, a prior that matches none of the types, or two equally specific priors that
+        disagree.
     """
 
     numbers: Sequence[Any] = ()
@@ -435,7 +435,7 @@ class Initialization:
 
     @staticmethod
     def read(given: Any, where: str = "the initialisation") -> "Initialization":
-        """From data, as at the top of this module; InputError names the place that does not fit."""
+        """Read data as at the top of this module; raise InputError with the position of invalid data."""
         if isinstance(given, Initialization):
             return given
         known = [each.name for each in fields(Initialization)]
@@ -446,7 +446,7 @@ class Initialization:
             return Initialization(**given)
 
     def to_data(self) -> dict[str, Any]:
-        """As it stands in a file; `read` gives the same initialisation."""
+        """Return the representation in files; `read` restores the same initialisation."""
         assert self.sim is not None
         return {
             "numbers": [
@@ -464,22 +464,22 @@ class Initialization:
 
     @property
     def kinds(self) -> list[type[Entity]]:
-        """The types that its scenes can have, in order of their first mention."""
+        """Return the types that its scenes can have, in order of their first occurrence."""
         of_numbers = [kinds.types if isinstance(kinds, ThingFactory) else (kinds,) for kinds, _ in self.numbers]
         return list(dict.fromkeys([*chain(*of_numbers), *(kind for kind, _ in self.positions)]))
 
     @property
     def most(self) -> int:
-        """The most things that a scene can have."""
+        """Return the maximal number of things of a scene."""
         counts = [each if isinstance(each, int) else int(each.support[0].max()) for _, each in self.numbers]
         return sum(counts) + sum(len(places) for _, places in self.positions)
 
     def sample(self, rng: np.random.Generator) -> Scene:
-        """A scene.
+        """Draw a scene.
 
-        Things lie inside the walls, their centres more than 0.1 apart, and no object overlaps another: positions
-        that conflict are drawn again. With the preset "compat" the whole scene is drawn again until the centres are far
-        enough apart, which is all.
+        Things lie inside the walls, their centres more than 0.1 apart, and no object overlaps another: conflicting
+        positions are redrawn. The preset "compat" redraws the whole scene until the centres are far enough apart, and
+        checks nothing else.
 
         :raises InputError: things cannot be placed in 100 tries.
         """
@@ -500,7 +500,7 @@ class Initialization:
             for kind in (*kinds, *(kind for kind, _ in fixed)):
                 place = count[kind] = count.get(kind, -1) + 1
                 name = entity_id(kind, place)
-                if any(each["id"] == name for each in entities):  # of another type that counts as the same
+                if any(each["id"] == name for each in entities):  # taken by a related type (GoalTile)
                     name = f"{kind.__name__.lower()}_{place}"
                 entities.append({"id": name, "type": kind, "factors": {}})
             priors = self._draw_factors(entities, rng)
@@ -518,13 +518,13 @@ class Initialization:
         return Scene.read({"sim": sim, "entities": entities})
 
     def priors_of(self, kind: type[Entity], name: str) -> dict[type[Factor], Prior]:
-        """The prior that holds for each factor of the entity of a type with this id."""
+        """Return the prior that applies to each factor of the entity of a type with this id."""
         return resolve(self.priors, kind, {**kind.all_factors, ID: name, Label: kind.__name__}, self.preset)
 
     def _draw_factors(
         self, entities: Sequence[dict[str, Any]], rng: np.random.Generator
     ) -> dict[tuple[str, type[Factor]], Noise]:
-        """Draw the factors of all entities, all draws of one prior at once; returns the noise of each id and factor."""
+        """Draw the factors of all entities, batched by prior; return the noise of each id and factor."""
         noises: dict[tuple[str, type[Factor]], Noise] = {}
         owners: dict[Prior, list[tuple[dict[str, Any], type[Factor]]]] = {prior: [] for prior in self.priors}
         for entity in entities:
@@ -543,7 +543,7 @@ class Initialization:
         return noises
 
     def _fit_size(self, entity: dict[str, Any]) -> None:
-        """A drawn size scales the shape; in the first release only a circle that no prior sets."""
+        """Scale the shape to a drawn size; in the first release only a circle without a prior."""
         values = entity["factors"]
         size = next((factor for factor in values if issubclass(factor, Size)), None)
         shape = values.get(Shape, entity["type"].all_factors.get(Shape))
@@ -575,7 +575,7 @@ def _read_number(given: Any) -> int | DiscreteNoise:
 
 @settings
 class RuleSets(Noise):
-    """One of some sets of rules: rules or their names, in their order; `p` are probabilities, None for equal ones."""
+    """A choice among lists of rules or their names, in order; `p` are probabilities, None for a uniform choice."""
 
     dimension: ClassVar[int] = 0
 
@@ -646,13 +646,13 @@ def _read_number_noise(given: Any, parameter: type[Parameter], where: str) -> Nu
 
 
 def _drawn(settings: Mapping[str, Any], rng: np.random.Generator) -> dict[str, Any]:
-    """The settings with a value drawn from each noise."""
+    """Return the settings with a value drawn from each noise."""
     found = {name: value.sample(rng, 1)[0] if isinstance(value, Noise) else value for name, value in settings.items()}
     return found | ({"parameters": _drawn(found["parameters"], rng)} if "parameters" in found else {})
 
 
 def _sim_data(sim: Mapping[str, Any]) -> dict[str, Any]:
-    """The settings as they stand in a file."""
+    """Return the representation of settings in files."""
     data: dict[str, Any] = {}
     for name, value in sim.items():
         if isinstance(value, Noise):
@@ -670,7 +670,7 @@ def _sim_data(sim: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def entity_id(kind: type[Entity], place: int) -> str:
-    """The id of the entity at a place among those of its type: "charger_0", and "goal" for the first goal; a subclass
-    of GoalTile is a goal, too."""
+    """Return the id of the entity with this index within its type: "charger_0", or "goal" for the first goal, including
+    subclasses of GoalTile."""
     name = next((IDS[each] for each in kind.__mro__ if each in IDS), None)
     return name if name is not None and place == 0 else f"{kind.__name__.lower()}_{place}"

@@ -1,7 +1,7 @@
-"""Measures of distributions of scenes: entropy, distances, and how representative samples are (SEGAR, appendix B.6).
+"""Measures of distributions of scenes: entropy, distances, and representativeness of samples (SEGAR, appendix B.6).
 
-All are mean-field: factors count as independent. They measure the priors; that things are moved inside the walls and
-apart from each other, the random permutation of orders, and fixed positions are left out.
+All are mean-field: factors count as independent. They measure the priors, and leave out the displacement of things from
+walls and from each other, the random permutation of orders, and fixed positions.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -23,7 +23,7 @@ from .noise import Deterministic, Noise, NumericNoise, ScalarNoise, candidates, 
 from .scene import SETTINGS, Scene, SimSettings
 from .shapes import width
 
-#: The distance of two tasks with different entity types (the paper's m).
+#: Distance of two tasks with different entity types (the paper's m).
 MISMATCH = 100.0
 
 Distributions = dict[type[Entity], dict[type[Factor], Noise]]
@@ -34,7 +34,7 @@ class Difference:
     """A difference between two initialisations.
 
     :ivar of: an entity type and a factor, "sim" and a setting, or "numbers" and types.
-    :ivar w2: the exact Wasserstein-2 distance; None where there is no formula.
+    :ivar w2: the exact Wasserstein-2 distance; None if there is no formula.
     :ivar ks: the Kolmogorov-Smirnov distance.
     """
 
@@ -45,10 +45,10 @@ class Difference:
 
 @checked
 def distributions(initialization: Initialization) -> Distributions:
-    """The noise of each factor of each entity type; of priors with an id, those of the first entity of the type.
+    """Return the noise of each factor of each entity type; priors with an id apply as for the first entity of the type.
 
-    A constant is `Deterministic` or `Point`. A drawn shape is a noise without statistics, unless a size is drawn, which
-    scales it; another shape counts as its size.
+    A constant is `Deterministic` or `Point`. A drawn shape is a noise without statistics, unless a drawn size scales
+    it; another shape counts as its size.
     """
     found: Distributions = {}
     placed = {kind for kind, _ in initialization.positions}
@@ -72,9 +72,9 @@ def distributions(initialization: Initialization) -> Distributions:
 
 @checked
 def entropy(initialization: Initialization) -> float:
-    """The entropy of its scenes, in nats: the sum over numbers, types, factors and settings.
+    """Return the entropy of its scenes, in nats: the sum over numbers, types, factors and settings.
 
-    The factors of an entity count as often as it is expected to occur. Drawn shapes are left out.
+    The factors of an entity are weighted by its expected number. Drawn shapes are left out.
     """
     inner = {
         kind: sum(noise.entropy() for noise in factors.values() if isinstance(noise, NumericNoise))
@@ -92,10 +92,10 @@ def entropy(initialization: Initialization) -> float:
 
 @checked
 def differences(first: Initialization, second: Initialization) -> list[Difference]:
-    """All differences of two initialisations, with the exact distances.
+    """Return all differences of two initialisations, with the exact distances.
 
-    A type that only one of them has counts as `MISMATCH`. Where types are drawn with other shares, two are missing in
-    each pair of scenes that cannot agree. Noises of the `numbers` are compared row by row.
+    A type that only one of them has counts as `MISMATCH`. If types are drawn with different shares, each pair of scenes
+    that cannot agree lacks two types. Noises of the `numbers` are compared row by row.
     """
     found = []
     theirs, others = distributions(first), distributions(second)
@@ -123,15 +123,15 @@ def differences(first: Initialization, second: Initialization) -> list[Differenc
 
 @checked
 def w2_of(found: Sequence[Difference]) -> float | None:
-    """The Wasserstein-2 distance of all differences together; None if one of them is not known."""
+    """Return the Wasserstein-2 distance of all differences together; None if any distance is unknown."""
     known = [each.w2 for each in found if each.w2 is not None]
     return sqrt(sum(each**2 for each in known)) if len(known) == len(found) else None
 
 
 @checked
 def ks_of(first: Initialization, second: Initialization) -> float:
-    """The mean-field Kolmogorov-Smirnov distance of two initialisations: the largest difference of the products of the
-    `cdf` of all factors (equations 2 and 3). A scene that lacks a type counts as below every value of it.
+    """Return the mean-field Kolmogorov-Smirnov distance of two initialisations: the largest difference of the products
+    of the `cdf` of all factors (equations 2 and 3). A scene without a type counts as below every value of it.
     """
     theirs, others = distributions(first), distributions(second)
     groups = [((1.0, 1.0), _curves(_settings(first), _settings(second)))]
@@ -143,8 +143,8 @@ def ks_of(first: Initialization, second: Initialization) -> float:
 
 @checked
 def representativeness(scenes: Iterable[Scene], initialization: Initialization) -> dict[str, dict[str, float]]:
-    """The Kolmogorov-Smirnov statistic between the values in scenes and their noise, for each entity type and factor
-    that varies: small where the scenes represent the distribution well."""
+    """Return the Kolmogorov-Smirnov statistic between the values in scenes and their noise, per entity type and varying
+    factor: small if the scenes represent the distribution well."""
     values = grouped(
         ((entity.type.__name__, factor.__name__), value)
         for scene in scenes
@@ -161,7 +161,7 @@ def representativeness(scenes: Iterable[Scene], initialization: Initialization) 
 
 
 def samples_to_noise(samples: Any, noise: NumericNoise) -> float:
-    """The largest difference between the share of samples up to a value and the noise's `cdf`; in the plane over the
+    """Return the largest difference between the empirical `cdf` of samples and the noise's `cdf`; in the plane over the
     grid of the samples' coordinates."""
     at = np.asarray(samples, float)
     if noise.dimension == 1:
@@ -185,7 +185,7 @@ def _before(x: np.ndarray) -> np.ndarray:
 
 
 def _fit_size(values: dict[type[Factor], Any], kind: type[Entity], compat: bool) -> None:
-    """Keep one of size and shape: the drawn one, else the size."""
+    """Keep either size or shape: the drawn factor, else the size."""
     size = next((factor for factor in values if issubclass(factor, Size)), None)
     if Shape not in values or size is None:
         return
@@ -219,7 +219,7 @@ def _shares(kinds: type[Entity] | ThingFactory) -> dict[type[Entity], float]:
 
 
 def _share(initialization: Initialization, kind: type[Entity]) -> float:
-    """The share of scenes with an entity of a type."""
+    """Return the share of scenes with an entity of a type."""
     lacking = 0.0 if any(kind is each for each, _ in initialization.positions) else 1.0
     for kinds, number in initialization.numbers:
         values, masses = (Deterministic(number) if isinstance(number, int) else number).support
@@ -235,7 +235,7 @@ def _curves(
 
 
 def _curve(first: NumericNoise, second: NumericNoise) -> tuple[np.ndarray, np.ndarray]:
-    """The two `cdf` where their difference can be largest, on a grid that is fine between atoms and edges."""
+    """Return the two `cdf` where their difference can be largest, on a grid that is fine between atoms and edges."""
     if isinstance(first, ScalarNoise) and isinstance(second, ScalarNoise):
         at = candidates(first, second)
         sides = (at, np.nextafter(at, -np.inf))

@@ -24,17 +24,17 @@ from .shapes import Shape, random_convex_hull
 
 
 class PlanarNoise(NumericNoise):
-    """A distribution of points in the plane. Arguments and draws are (..., 2)."""
+    """A distribution of points in the plane. Arguments and samples are (..., 2)."""
 
     dimension = 2
 
     @property
     @abstractmethod
     def bends(self) -> list[tuple[ScalarNoise, ScalarNoise]]:
-        """Distributions of x and y at whose edges the `cdf` bends."""
+        """Return distributions of x and y at whose edges the `cdf` has kinks."""
 
     def ks(self, other: NumericNoise) -> float:
-        """The largest difference of the two `cdf`: exact for boxes, refined around the best of a grid otherwise."""
+        """Return the largest difference of the two `cdf`: exact for boxes, else refined around the grid maximum."""
         self._compared(other)
         assert isinstance(other, PlanarNoise)
         if self == other:
@@ -43,7 +43,7 @@ class PlanarNoise(NumericNoise):
         best = 0.0
         for round_ in range(8):
             grid = np.stack(np.meshgrid(*axes, indexing="ij"), -1)
-            # Just below an atom, the cdf misses it: its limit is the value there without the atom.
+            # The limit of a cdf just below an atom excludes the atom.
             sides = [grid, *(grid - np.spacing(np.abs(grid)) * np.array(side) for side in ((1, 0), (0, 1), (1, 1)))]
             differences = [np.abs(self.cdf(side) - other.cdf(side)) for side in sides[: 4 if round_ == 0 else 1]]
             place = np.unravel_index(np.argmax(differences[0]), differences[0].shape)
@@ -58,7 +58,7 @@ class ProductNoise(PlanarNoise):
     @property
     @abstractmethod
     def marginals(self) -> tuple[ScalarNoise, ScalarNoise]:
-        """The distributions of x and of y."""
+        """Return the distributions of x and of y."""
 
     @property
     def bends(self) -> list[tuple[ScalarNoise, ScalarNoise]]:
@@ -81,7 +81,7 @@ class ProductNoise(PlanarNoise):
         return sum(part.entropy() for part in self.marginals)
 
     def w2(self, other: NumericNoise) -> float:
-        """:raises InputError: no exact formula is known to a noise whose coordinates depend on each other."""
+        """:raises InputError: no exact formula is known for a noise with dependent coordinates."""
         self._compared(other)
         if not isinstance(other, ProductNoise):
             return other.w2(self)
@@ -98,7 +98,7 @@ class ProductNoise(PlanarNoise):
 
 @settings
 class Point(ProductNoise):
-    """Always the same point."""
+    """A constant point."""
 
     value: tuple[float, float]
 
@@ -109,7 +109,7 @@ class Point(ProductNoise):
 
 @settings
 class Row(ProductNoise):
-    """One of several places side by side, all equally likely."""
+    """A uniform choice of x among several values, at a fixed y."""
 
     x: tuple[float, ...]
     y: float
@@ -133,7 +133,7 @@ class GaussianNoise2D(ProductNoise):
 
 @settings
 class UniformNoise2D(ProductNoise):
-    """Any point of the box from low to high, all equally likely."""
+    """A uniform distribution on the box from low to high."""
 
     low: tuple[float, float]
     high: tuple[float, float]
@@ -149,7 +149,7 @@ class UniformNoise2D(ProductNoise):
 
 @settings
 class Location(PlanarNoise):
-    """Locations relative to walls, which stand at the two boundaries on both axes, at least `margin` from them."""
+    """Locations at least `margin` away from the walls, which lie at the two boundaries on both axes."""
 
     boundaries: tuple[float, float] = (-1.0, 1.0)
     margin: NonNegative = 0.05
@@ -163,14 +163,14 @@ class Location(PlanarNoise):
             )
 
     def _span(self, first: int, last: int) -> UniformNoise:
-        """Between two quarters of the arena, which are numbered 0 to 4."""
+        """Return a uniform noise between two of the lines 0 to 4 that divide the arena into quarters."""
         low, high = self.boundaries[0] + self.margin, self.boundaries[1] - self.margin
         at = [low + (high - low) * place / 4 for place in (first, last)]
         return UniformNoise(at[0], at[1])
 
 
 class _Box(Location, ProductNoise):
-    """A box, in quarters of the arena."""
+    """A uniform distribution on a box, in quarters of the arena."""
 
     x: ClassVar[tuple[int, int]] = (0, 4)
     y: ClassVar[tuple[int, int]] = (0, 4)
@@ -181,65 +181,65 @@ class _Box(Location, ProductNoise):
 
 
 class RandomUniformLocation(_Box):
-    """Anywhere."""
+    """A uniform location in the arena."""
 
 
 class RandomBottomLocation(_Box):
-    """In the lowest quarter."""
+    """A uniform location in the lowest quarter."""
 
     y = (0, 1)
 
 
 class RandomTopLocation(_Box):
-    """In the highest quarter."""
+    """A uniform location in the highest quarter."""
 
     y = (3, 4)
 
 
 class RandomLeftLocation(_Box):
-    """In the quarter to the left."""
+    """A uniform location in the left quarter."""
 
     x = (0, 1)
 
 
 class RandomRightLocation(_Box):
-    """In the quarter to the right."""
+    """A uniform location in the right quarter."""
 
     x = (3, 4)
 
 
 class RandomTopRightLocation(_Box):
-    """In the top right cell of 4 x 4."""
+    """A uniform location in the top right cell of a 4 x 4 grid."""
 
     x, y = (3, 4), (3, 4)
 
 
 class RandomTopLeftLocation(_Box):
-    """In the top left cell of 4 x 4."""
+    """A uniform location in the top left cell of a 4 x 4 grid."""
 
     x, y = (0, 1), (3, 4)
 
 
 class RandomBottomRightLocation(_Box):
-    """In the bottom right cell of 4 x 4."""
+    """A uniform location in the bottom right cell of a 4 x 4 grid."""
 
     x, y = (3, 4), (0, 1)
 
 
 class RandomBottomLeftLocation(_Box):
-    """In the bottom left cell of 4 x 4."""
+    """A uniform location in the bottom left cell of a 4 x 4 grid."""
 
     x, y = (0, 1), (0, 1)
 
 
 class RandomMiddleLocation(_Box):
-    """In the middle half of both axes."""
+    """A uniform location in the middle half of both axes."""
 
     x, y = (1, 3), (1, 3)
 
 
 class Center(Location, ProductNoise):
-    """Always the middle of the arena."""
+    """The centre of the arena, a constant location."""
 
     @property
     def marginals(self) -> tuple[ScalarNoise, ScalarNoise]:
@@ -248,7 +248,7 @@ class Center(Location, ProductNoise):
 
 
 class RandomEdgeLocation(Location):
-    """In one of the 12 border cells of 4 x 4."""
+    """A location in one of the 12 border cells of a 4 x 4 grid."""
 
     @property
     def bends(self) -> list[tuple[ScalarNoise, ScalarNoise]]:
@@ -293,7 +293,7 @@ class RandomEdgeLocation(Location):
 
 @settings
 class RandomConvexHull(Noise):
-    """A convex polygon, drawn anew for each entity: the hull of 100 points with the standard deviation size / 2."""
+    """A convex polygon per entity: the hull of 100 normally distributed points with the standard deviation size / 2."""
 
     dimension = 0
 
@@ -304,6 +304,6 @@ class RandomConvexHull(Noise):
 
 
 def _around(axis: np.ndarray, at: int) -> np.ndarray:
-    """A finer grid between the neighbours of a place, with the place in it."""
+    """Return a finer grid between the neighbours of axis[at], including axis[at]."""
     low, high = axis[max(at - 1, 0)], axis[min(at + 1, len(axis) - 1)]
     return np.unique(np.append(np.linspace(low, high, 33), axis[at]))

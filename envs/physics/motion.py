@@ -1,4 +1,4 @@
-"""The motion of a step (preset "fixed"): discs, walls, inner walls, and contacts that a person's rules answer."""
+"""The motion of a step (preset "fixed"): discs, walls, inner walls, and contacts handled by custom rules."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -32,7 +32,7 @@ from .state import State
 
 
 class OwnValues:
-    """Checks the numbers that a person's own rules give; the built-in rules keep within the bounds of factors."""
+    """Check the numbers that custom rules return; the built-in rules respect the bounds of factors."""
 
     def __init__(self, state: State, rules: Iterable[Rule]) -> None:
         self._state = state
@@ -47,11 +47,11 @@ class OwnValues:
             for factor in group.factors
             if factor.root in self._changed and factor.base in BOUNDED
         ]
-        # A wrong velocity may come from another wrong factor, which the message then names: velocities come last.
+        # Check velocities last: an invalid velocity may result from another invalid factor, which the message names.
         self._parts = sorted(parts, key=lambda each: (each[0].root is Velocity, each[0].__name__))
 
     def check(self) -> None:
-        """:raises InputError: a number is outside the bounds of its factor; the message names scene, entity, factor."""
+        """:raises InputError: a number is outside its factor's bounds; the message names scene, entity and factor."""
         if not self._parts:
             return
         from .geometry import first_outside
@@ -70,22 +70,22 @@ class OwnValues:
             )
 
 
-# ---- When a scene rests: no disc was elsewhere within the last steps, or a step changes nothing.
+# ---- A scene rests if no disc was elsewhere during the last steps, or if a step changes nothing.
 #
-# A speed below a threshold is no rest: what sets off has none, and what creeps has little for long. Nor is it rest to
-# be where one was some steps earlier: what turns around comes back there at full speed.
+# A speed threshold does not suffice: a disc that starts to move has speed 0, and a creeping disc is slow for long. Nor
+# does equality with the position some steps earlier: a disc that turns around returns there at full speed.
 
-#: Steps over which places are compared.
+#: Number of steps over which positions are compared.
 WINDOW = 30
 
 
 @dataclass
 class RestWatch:
-    """Where the N discs of B scenes were in the last W steps.
+    """Positions of the N discs of B scenes in the last W steps.
 
-    :ivar places: (B, W, N, 2) float64, the places after each step, at [step % W].
-    :ivar age: (B,) int64, steps since the watch began.
-    :ivar near: (B,) float64: a disc rests that is less than this away from each place where it was in the last W steps.
+    :ivar places: (B, W, N, 2) float64, positions after each step, at [step % W].
+    :ivar age: (B,) int64, steps since the start of the watch.
+    :ivar near: (B,) float64: a disc rests if it is closer than this to each of its positions in the last W steps.
     """
 
     places: np.ndarray
@@ -94,19 +94,19 @@ class RestWatch:
 
     @classmethod
     def begin(cls, places: np.ndarray, near: np.ndarray, window: int = WINDOW) -> "RestWatch":
-        """A watch that begins with places (2, N, B), as in the column of Position."""
+        """Return a watch that starts from places (2, N, B), as in the column of Position."""
         _, discs, batch = places.shape
         watch = cls(np.zeros((batch, window, discs, 2)), np.zeros(batch, dtype=np.int64), near)
         watch.restart(np.arange(batch), places)
         return watch
 
     def restart(self, columns: np.ndarray, places: np.ndarray) -> None:
-        """Begin anew in some scenes; `places` (2, N, B) are those of all."""
+        """Restart in the scenes `columns`; `places` (2, N, B) covers all scenes."""
         self.age[columns] = 0
         self.places[columns, 0] = places[:, :, columns].transpose(2, 1, 0)
 
     def look(self, b: int, now: np.ndarray, moving: np.ndarray) -> bool:
-        """Whether scene b rests after a step with places `now` (N, 2); `moving` (N,) are the discs that count."""
+        """Return whether scene b rests after a step with places `now` (N, 2); only discs in `moving` (N,) count."""
         self.age[b] += 1
         way: Any = now - self.places[b]
         near = ((way * way).sum(axis=2) < self.near[b] * self.near[b]) | ~moving
@@ -116,7 +116,7 @@ class RestWatch:
 
 
 class Motion:
-    """Moves the discs of a state.
+    """Move the discs of a state.
 
     :ivar blocks: slots of inner walls, which collide and have no velocity.
     """
@@ -124,7 +124,7 @@ class Motion:
     def __init__(
         self, state: State, moves: np.ndarray, drifts: Sequence[CompiledRule], contact_rules: Sequence[CompiledRule]
     ) -> None:
-        """:param moves: (L,) bool, whether velocities move discs by each of `Layout.laws`.
+        """:param moves: (L,) bool, whether velocities move discs under each rule set of `Layout.laws`.
         :param drifts: further rules that change Position.
         """
         self._state, self._moves, self._drifts = state, moves, drifts
@@ -149,7 +149,7 @@ class Motion:
 
     @contextmanager
     def holding(self) -> Iterator[None]:
-        """While velocities change, discs that touch and do not bounce hold one another."""
+        """Add contact forces between touching discs that do not bounce, while rules change velocities."""
         state = self._state
         if state.parameters[Restitution].all() or Acceleration not in state.columns:
             yield
@@ -166,9 +166,9 @@ class Motion:
         accelerations[:] = free
 
     def step(self) -> None:
-        """Move for a step.
+        """Move for one step.
 
-        :raises InputError: rules that answer contacts conflict, or rules give a number outside its factor's bounds.
+        :raises InputError: rules that handle contacts conflict, or rules return a number outside its factor's bounds.
         """
         from .contacts import advance
 
@@ -197,7 +197,7 @@ class Motion:
 
 
 class ContactRules:
-    """A person's rules that answer contacts, in place of the built-in bounce."""
+    """Custom rules that handle contacts, in place of the built-in bounce."""
 
     def __init__(self, rules: Sequence[CompiledRule], state: State) -> None:
         self._state, self._rules = state, rules
@@ -205,7 +205,7 @@ class ContactRules:
         self._allowed: list[np.ndarray] = []
 
     def concerned(self) -> np.ndarray:
-        """(N, N + 1, B) bool: pairs of slots whose contacts a rule answers, in either order; [i, N] for the walls."""
+        """Return (N, N + 1, B) bool: pairs of slots, in either order, whose contacts a rule handles; [i, N]: walls."""
         n, batch = self._state.slots, self._state.num_envs
         relations: dict[Relation, np.ndarray] = {}
         self._state.derived.clear()
@@ -228,9 +228,9 @@ class ContactRules:
     def respond(self, hits: np.ndarray, normals: np.ndarray) -> None:
         """Apply the rules to contacts.
 
-        :param hits: (2, B) slots of the two, N for a wall; -1 where a scene has no contact.
-        :param normals: (2, B) from the first to the second.
-        :raises InputError: rules conflict, or give a number outside the bounds of its factor.
+        :param hits: (2, B) slots of each contact, N for a wall; -1 if a scene has no contact.
+        :param normals: (2, B) unit vectors from the first to the second.
+        :raises InputError: rules conflict, or return a number outside the bounds of its factor.
         """
         state = self._state
         scenes = np.flatnonzero(hits[0] >= 0)

@@ -1,8 +1,8 @@
 """Distributions of factors: the base class, and distributions of one number (SEGAR, appendix B.5).
 
 A noise draws with a NumPy generator, and has exact statistics. Some noises have atoms: single values of positive
-probability, such as the ends of a clipped Gaussian. `pdf` is the density with respect to length plus counting at the
-atoms: at an atom the probability of that value, elsewhere the usual density. Entropies, in nats, use the same measure.
+probability, such as the ends of a clipped Gaussian. `pdf` is the density with respect to length plus counting measure
+at the atoms: the probability of an atom, elsewhere the usual density. Entropies, in nats, use the same measure.
 """
 
 from abc import ABC, abstractmethod
@@ -24,14 +24,14 @@ from gumption.data.errors import InputError, located
 from gumption.data.modules import class_of_module, name_of
 from gumption.data.settings import Positive, settings, shown, unknown
 
-#: All noises by name, your own included.
+#: All noises by name, including your own.
 NOISES: dict[str, "type[Noise]"] = {}
 
 
 class Noise(ABC):
     """A distribution of values of a factor.
 
-    :cvar dimension: how many numbers a value has: 1 or 2, or 0 for shapes.
+    :cvar dimension: length of a value: 1 or 2, or 0 for shapes.
     """
 
     dimension: ClassVar[int] = 1
@@ -42,53 +42,53 @@ class Noise(ABC):
 
     @abstractmethod
     def sample(self, rng: np.random.Generator, n: int) -> Any:
-        """n values: (n,), or (n, 2) in the plane."""
+        """Draw n values: (n,), or (n, 2) in the plane."""
 
     def to_data(self) -> dict[str, Any]:
-        """As it stands in a file: {"noise": name, field: value}."""
+        """Return the representation in files: {"noise": name, field: value}."""
         values = {each.name: getattr(self, each.name) for each in fields(self)}  # pyright: ignore[reportArgumentType]
         plain = {name: list(value) if isinstance(value, tuple) else value for name, value in values.items()}
         return {"noise": name_of(type(self)), **plain}
 
 
 class NumericNoise(Noise):
-    """A distribution of numbers, with its statistics."""
+    """A distribution of numbers with statistics."""
 
     @abstractmethod
     def log_pdf(self, x: Any) -> np.ndarray:
-        """The logarithm of `pdf`."""
+        """Return the logarithm of `pdf`."""
 
     @abstractmethod
     def cdf(self, x: Any) -> np.ndarray:
-        """The probability of values up to x, in both coordinates in the plane."""
+        """Return the probability of values up to x, in both coordinates in the plane."""
 
     @abstractmethod
     def entropy(self) -> float:
-        """The exact entropy, in nats."""
+        """Return the exact entropy, in nats."""
 
     @abstractmethod
     def w2(self, other: "NumericNoise") -> float:
-        """The exact Wasserstein-2 distance to a noise of the same dimension."""
+        """Return the exact Wasserstein-2 distance to a noise of the same dimension."""
 
     @abstractmethod
     def ks(self, other: "NumericNoise") -> float:
-        """The Kolmogorov-Smirnov distance: the largest difference of the two `cdf`."""
+        """Return the Kolmogorov-Smirnov distance, the largest difference of the two `cdf`."""
 
     @abstractmethod
     def empirical_entropy(self, samples: Any) -> float:
-        """An estimate of the entropy from samples (n,) or (n, 2) of a noise with the same atoms."""
+        """Estimate the entropy from samples (n,) or (n, 2) of a noise with the same atoms."""
 
     def pdf(self, x: Any) -> np.ndarray:
-        """The density; at an atom its probability."""
+        """Return the density; at an atom its probability."""
         return np.exp(self.log_pdf(x))
 
     def log_cdf(self, x: Any) -> np.ndarray:
-        """The logarithm of `cdf`."""
+        """Return the logarithm of `cdf`."""
         with np.errstate(divide="ignore"):
             return np.log(self.cdf(x))
 
     def log_likelihood(self, samples: Any) -> float:
-        """The sum of `log_pdf` over samples."""
+        """Return the sum of `log_pdf` over samples."""
         return float(np.sum(self.log_pdf(samples)))
 
     def _compared(self, other: Any) -> None:
@@ -97,32 +97,32 @@ class NumericNoise(Noise):
 
 
 class ScalarNoise(NumericNoise):
-    """A distribution of one number."""
+    """A distribution of a single number."""
 
     @property
     def atoms(self) -> tuple[np.ndarray, np.ndarray]:
-        """Values of positive probability, in ascending order, and their probabilities."""
+        """Return values of positive probability, in ascending order, and their probabilities."""
         return np.zeros(0), np.zeros(0)
 
     @property
     @abstractmethod
     def edges(self) -> np.ndarray:
-        """Values between which density and `cdf` are smooth."""
+        """Return values between which density and `cdf` are smooth."""
 
     @property
     def levels(self) -> np.ndarray:
-        """Probabilities between which `quantile` is smooth."""
+        """Return probabilities between which `quantile` is smooth."""
         points, masses = self.atoms
         above = self.cdf(points)
         return np.concatenate([above - masses, above])
 
     @abstractmethod
     def quantile(self, probability: Any) -> np.ndarray:
-        """The smallest x whose `cdf` is at least the probability."""
+        """Return the smallest x whose `cdf` is at least the probability."""
 
     @abstractmethod
     def log_density(self, x: Any) -> np.ndarray:
-        """The logarithm of the density, without the atoms."""
+        """Return the logarithm of the density, without the atoms."""
 
     def sample(self, rng: np.random.Generator, n: int) -> np.ndarray:
         return self.quantile(rng.random(n))
@@ -137,15 +137,15 @@ class ScalarNoise(NumericNoise):
         return found
 
     def cdf_before(self, x: Any) -> np.ndarray:
-        """The probability of values below x."""
+        """Return the probability of values below x."""
         x = np.asarray(x, float)
         points, masses = self.atoms
         return self.cdf(x) - ((x[..., None] == points) * masses).sum(-1)
 
     def w2(self, other: NumericNoise) -> float:
-        """The Wasserstein-2 distance: the square root of the integral of (difference of the quantiles)^2.
+        """Return the Wasserstein-2 distance: the square root of the integral of (difference of the quantiles)^2.
 
-        Quantiles may be singular at 0, at 1 and at `levels`, so the panels of the integral get smaller by halves
+        Quantiles may be singular at 0, at 1 and at `levels`, so the panels of the integral are halved repeatedly
         towards these; the result is accurate to about 1e-10 of the larger spread.
         """
         self._compared(other)
@@ -163,7 +163,7 @@ class ScalarNoise(NumericNoise):
         return float(np.sqrt(max(0.0, squares)))
 
     def ks(self, other: NumericNoise) -> float:
-        """The largest difference of the two `cdf`, refined around the largest ones of a grid."""
+        """Return the largest difference of the two `cdf`, refined around the largest differences on a grid."""
         self._compared(other)
         if self == other:
             return 0.0
@@ -176,7 +176,7 @@ class ScalarNoise(NumericNoise):
         steepest = np.argsort(np.maximum(difference[:-1], difference[1:]))[-12:]
         low, high = x[steepest], x[steepest + 1]
         for _ in range(12):
-            inner = np.linspace(low, high, 35)[1:-1]  # without the ends, where atoms may be
+            inner = np.linspace(low, high, 35)[1:-1]  # without the ends, which may be atoms
             difference = np.abs(self.cdf(inner) - other.cdf(inner))
             best = max(best, difference.max())
             step, place = (high - low) / 34, inner[np.argmax(difference, axis=0), np.arange(len(low))]
@@ -188,9 +188,9 @@ class ScalarNoise(NumericNoise):
 
 
 def read_noise(given: Any, where: str) -> Noise:
-    """A noise, or data of one: {"noise": name, field: value}.
+    """Read a noise, or its data {"noise": name, field: value}.
 
-    :raises InputError: an unknown name, or a field that does not fit; the message begins with `where`.
+    :raises InputError: an unknown name, or an invalid field; the message begins with `where`.
     """
     if isinstance(given, Noise):
         return given
@@ -206,7 +206,7 @@ def read_noise(given: Any, where: str) -> Noise:
         return known[name](**{str(field): value for field, value in given.items() if field != "noise"})
 
 
-# ---- Distances between distributions, and estimates from samples: one number each, or points in the plane.
+# ---- Distances between distributions, and estimates from samples, of numbers or points in the plane.
 
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(20)
 _HALVINGS = 2.0 ** np.arange(-46, 0)
@@ -216,36 +216,36 @@ _MOST_CHOICES = 1_000
 
 
 def integral(function: Callable[[np.ndarray], np.ndarray], edges: np.ndarray) -> float:
-    """The integral of a function that is smooth between the edges, from the first to the last (Gauss-Legendre)."""
+    """Integrate a function that is smooth between the edges, from the first to the last (Gauss-Legendre)."""
     half = np.diff(edges)[:, None] / 2
     return float((function(edges[:-1, None] + half * (_NODES + 1)) * (half * _WEIGHTS)).sum())
 
 
 def candidates(*noises: ScalarNoise, fine: int = 300) -> np.ndarray:
-    """Values among or between which the `cdf` of two of them differ the most: edges, and so many quantiles."""
+    """Return values at or between which two `cdf` differ most: edges, and about `fine` quantiles of each noise."""
     grid = np.concatenate([[1e-9, 1e-6], np.linspace(1e-4, 1 - 1e-4, fine), [1 - 1e-6, 1 - 1e-9]])
     return np.unique(np.concatenate([values for noise in noises for values in (noise.edges, noise.quantile(grid))]))
 
 
-#: A group of numbers: the shares of scenes that have it in two distributions, and for each of its numbers the shares up
-#: to each value in both.
+#: A group of numbers: the share of scenes with the group in two distributions, and for each number its cumulative
+#: shares in both.
 Curves = tuple[tuple[float, float], Sequence[tuple[np.ndarray, np.ndarray]]]
 
 
 def largest_difference(curves: Sequence[Curves]) -> float:
-    """The largest difference of two products of the shares up to a value, one factor for each number of each group.
+    """Return the largest difference of two products of cumulative shares, with a factor for each number of each group.
 
-    A scene without a group counts as below every value of it. Of very many combinations of values an even selection
-    is tried; the error is far less than 0.001.
+    A scene without a group counts as below every value of it. Very many combinations of values are subsampled evenly;
+    the error is far less than 0.001.
     """
     swapped: list[Curves] = [((q, p), [(its, mine) for mine, its in columns]) for (p, q), columns in curves]
     return max(_largest(curves), _largest(swapped))
 
 
 def _largest(curves: Sequence[Curves]) -> float:
-    """The largest excess of the first distribution's product over the second's, with one value for each number.
+    """Return the largest excess of the first distribution's product over the second's, with a value for each number.
 
-    Both products grow with their factors, so that a value which another one beats in both can be left out.
+    Both products increase with their factors, so that dominated pairs of factors can be left out.
     """
     a = b = np.ones(1)
     for (share, its_share), columns in curves:
@@ -253,16 +253,16 @@ def _largest(curves: Sequence[Curves]) -> float:
         for up_to, its_up_to in columns:
             up_to, its_up_to = _frontier(np.ravel(up_to), np.ravel(its_up_to))
             mine, its = _frontier(np.outer(mine, up_to).ravel(), np.outer(its, its_up_to).ravel())
-        # The value below all others has the share 0 in both.
+        # A value below all others has the cumulative share 0 in both.
         mine, its = 1 - share + share * np.append(mine, 0.0), 1 - its_share + its_share * np.append(its, 0.0)
         a, b = np.outer(a, mine).ravel(), np.outer(b, its).ravel()
-        possible = a >= (a - b).max()  # the factors to come are at most 1
+        possible = a >= (a - b).max()  # later factors are at most 1
         a, b = _frontier(a[possible], b[possible])
     return float((a - b).max())
 
 
 def _frontier(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The pairs with a large and b small that no other beats; an even selection where there are very many."""
+    """Return the Pareto frontier of pairs (large a, small b); an even selection if there are very many."""
     by_a = np.lexsort((b, -a))
     a, b = a[by_a], b[by_a]
     better = b < np.concatenate([[np.inf], np.minimum.accumulate(b)[:-1]])
@@ -275,8 +275,8 @@ def _frontier(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def empirical_entropy(samples: np.ndarray, atoms: np.ndarray) -> float:
-    """An estimate of the entropy of samples (n, d), in nats: of the atoms (m, d) from their shares, of the rest by
-    Kozachenko and Leonenko's estimator of nearest neighbours.
+    """Estimate the entropy of samples (n, d), in nats: for atoms (m, d) from their shares, for the rest by Kozachenko
+    and Leonenko's nearest-neighbour estimator.
     """
     dimension = samples.shape[1]
     at = (samples[:, None] == atoms[None]).all(-1)
@@ -293,10 +293,10 @@ def empirical_entropy(samples: np.ndarray, atoms: np.ndarray) -> float:
 
 
 def transport(cost: np.ndarray) -> float:
-    """The earth mover's distance between n and m points of equal weights, exactly, for costs (n, m).
+    """Return the exact earth mover's distance between n and m points of equal weights, for costs (n, m).
 
-    Sets of one size are an assignment. So are others, with points repeated until the sizes are equal, while that is not
-    too large; else it is a linear program.
+    Sets of equal size are an assignment problem. So are others, with points repeated until the sizes are equal, unless
+    this becomes too large; then solve a linear program.
     """
     n, m = cost.shape
     if n == 1 or m == 1:
@@ -305,7 +305,7 @@ def transport(cost: np.ndarray) -> float:
     if common <= max(_LARGEST_ASSIGNMENT, n, m):
         whole = cost if n == m else np.repeat(np.repeat(cost, common // n, 0), common // m, 1)
         return float(whole[linear_sum_assignment(whole)].sum() / common)
-    # The last sum follows from the others; without it rounding cannot make the program infeasible.
+    # The last constraint follows from the others; without it rounding cannot make the program infeasible.
     sums = vstack([kron(eye_array(n), np.ones((1, m))), kron(np.ones((1, n)), eye_array(m - 1, m))])
     weights = np.concatenate([np.full(n, 1 / n), np.full(m - 1, 1 / m)])
     found = linprog(cost.ravel(), A_eq=sums, b_eq=weights, bounds=(0, None), method="highs")
@@ -318,7 +318,7 @@ class DiscreteNoise(ScalarNoise):
     @property
     @abstractmethod
     def support(self) -> tuple[np.ndarray, np.ndarray]:
-        """The values, of their own dtype, and their probabilities."""
+        """Return the values, in their own dtype, and their probabilities."""
 
     @property
     def atoms(self) -> tuple[np.ndarray, np.ndarray]:
@@ -354,7 +354,7 @@ class DiscreteNoise(ScalarNoise):
 
 @settings
 class Deterministic(DiscreteNoise):
-    """Always the same value."""
+    """A constant value."""
 
     value: float | bool
 
@@ -368,7 +368,7 @@ class Deterministic(DiscreteNoise):
 
 @settings
 class DiscreteRangeNoise(DiscreteNoise):
-    """A whole number from low to high, both included, all equally likely."""
+    """A uniform distribution of integers from low to high, both included."""
 
     low: int
     high: int
@@ -388,7 +388,7 @@ class DiscreteRangeNoise(DiscreteNoise):
 
 @settings
 class Choice(DiscreteNoise):
-    """One of some values; `p` are their probabilities, None for equal ones."""
+    """A choice among values; `p` are their probabilities, None for a uniform choice."""
 
     values: tuple[float | bool, ...]
     p: tuple[float, ...] | None = None
@@ -407,7 +407,7 @@ class Choice(DiscreteNoise):
 
 @settings
 class UniformNoise(ScalarNoise):
-    """Any number from low to high, all equally likely."""
+    """A uniform distribution of numbers from low to high."""
 
     low: float
     high: float
@@ -438,7 +438,7 @@ class UniformNoise(ScalarNoise):
 class GaussianNoise(ScalarNoise):
     """A normal distribution.
 
-    :ivar clip: draws are clipped to these two numbers, which so become atoms.
+    :ivar clip: clip draws to these two numbers, which thus become atoms.
     """
 
     mean: float
@@ -505,9 +505,9 @@ class GaussianNoise(ScalarNoise):
 
 @settings
 class GaussianMixtureNoise(ScalarNoise):
-    """One of several normal distributions. Its entropy is an integral, accurate to about 1e-12.
+    """A mixture of normal distributions. Its entropy is an integral, accurate to about 1e-12.
 
-    :ivar pvals: the probability of each; None for equal ones.
+    :ivar pvals: probability of each component; None for equal probabilities.
     """
 
     means: tuple[float, ...]
@@ -534,7 +534,7 @@ class GaussianMixtureNoise(ScalarNoise):
 
     @property
     def levels(self) -> np.ndarray:
-        """The probabilities at the valleys between the means, where the quantile jumps, or nearly so."""
+        """Return the probabilities at the density minima between the means, where the quantile jumps, or nearly so."""
         means = self.edges
         valleys = [np.linspace(low, high, 401) for low, high in pairwise(means)]
         return self.cdf(np.array([valley[np.argmin(self.log_density(valley))] for valley in valleys]))
@@ -557,7 +557,7 @@ class GaussianMixtureNoise(ScalarNoise):
         means, stds, _ = self._parts
         probability = np.asarray(probability, float)
         each = means + stds * ndtri(probability)[..., None]
-        low, high = each.min(-1), each.max(-1)  # the quantile lies between those of the parts
+        low, high = each.min(-1), each.max(-1)  # the quantile lies between the components' quantiles
         for _ in range(64):
             middle = low + (high - low) / 2
             below = self.cdf(middle) < probability
@@ -581,7 +581,7 @@ class GaussianMixtureNoise(ScalarNoise):
 
 
 def check_probabilities(name: str, given: tuple[float, ...], n: int) -> None:
-    """:raises InputError: not n numbers from 0 on whose sum is 1."""
+    """:raises InputError: not n nonnegative numbers with the sum 1."""
     if len(given) != n or min(given) < 0 or abs(sum(given) - 1) > 1e-9:
         raise InputError(f"{name} is {shown(given)}; it is {n} probabilities whose sum is 1")
 

@@ -1,30 +1,30 @@
-"""Discs that touch: taking away the velocity that presses them together, and pushing overlapping discs apart."""
+"""Touching discs: remove the velocity that presses them together, and push overlapping discs apart."""
 
 import numpy as np
 from numba import njit
 
 from .geometry import INVERSE, VX, VY, R, X, Y, closest, lay_out, pack, tell_answered
 
-#: Gaps up to which discs touch; overlaps up to this share of the distance of centres are none.
+#: Maximal gap of touching discs; overlaps up to this share of the distance of centres are ignored.
 TOUCH = 1e-9
-#: Gaps up to which discs that do not bounce count as touching at the end of the step.
+#: Maximal gap at which discs that do not bounce count as touching at the end of the step.
 NEAR = 0.03
-#: Rounds of taking away velocities that press, and the largest change that ends them.
+#: Maximal number of sweeps that remove pressing velocities, and the largest change at which they stop.
 SETTLING, SETTLED = 400, 1e-12
-#: Rounds after which the equations of pressing contacts are tried, and the share of a pivot that counts as zero.
+#: Sweeps after which `_solved` tries the equations of pressing contacts, and the share of a pivot that counts as zero.
 SOLVED, SINGULAR = (1, 3, 7, 15, 31, 63, 127, 255), 1e-10
-#: Rows of contacts: the two discs (-1 for a wall or an inner wall), and contacts that press; the unit vector from the
-#: first to the second, the impulse so far, the speed at which they may approach, 1 / mass of both, and its inverse.
+#: Rows of contacts: the two discs (-1 for a wall or an inner wall), and indices of pressing contacts; the unit vector
+#: from the first to the second, the impulse so far, the allowed approach speed, total 1 / mass, and its inverse.
 ONE, TWO, PRESSES = range(3)
 NX, NY, PRESSED, ALLOWED, TOTAL, SHARE = range(6)
-#: Rounds of pushing overlapping discs apart.
+#: Maximal number of rounds that push overlapping discs apart.
 PUSHING = 100
 
 
 @njit(cache=True)
 def is_clear(count, d, time, low, high, points, numbers, radii, middles, obstacles):
-    """Whether no disc is near another one, a wall or an inner wall, nor gets there within `time` seconds."""
-    share = time * (1.0 + NEAR)  # more than the way that rounding could add
+    """Return whether no disc is near another disc, a wall or an inner wall, nor gets there within `time` seconds."""
+    share = time * (1.0 + NEAR)  # a margin beyond rounding
     for i in range(count):
         way = (abs(d[VX, i]) + abs(d[VY, i])) * share
         for j in range(i + 1, count):
@@ -48,18 +48,18 @@ def is_clear(count, d, time, low, high, points, numbers, radii, middles, obstacl
 
 @njit(cache=True)
 def settling_room(discs, obstacles):
-    """The working arrays of `touching` and `press`: (3, C) int64 and (6, C), C the most contacts."""
+    """Return the working arrays of `touching` and `press`: (3, C) int64 and (6, C), C the maximum of contacts."""
     most = discs * (discs + 3 + obstacles)
     return np.empty((3, most), dtype=np.int64), np.empty((6, most))
 
 
 @njit(cache=True)
 def touching(count, d, left, low, high, points, numbers, radii, obstacles, answered, who, contact):
-    """Find the contacts of discs that touch, or nearly do; returns how many. A pair may approach just fast enough to
-    close its gap in the time that is left.
+    """Find the contacts of discs that touch, or nearly do; return their number. A pair may approach just fast enough to
+    close its gap in the remaining time.
 
-    :param answered: contacts that rules answer instead; see `advance`.
-    :param who, contact: of `settling_room`.
+    :param answered: contacts that rules handle instead; see `advance`.
+    :param who, contact: from `settling_room`.
     """
     contacts, asks = 0, answered.shape[0] > 0
     walls = answered.shape[0]
@@ -108,10 +108,10 @@ def touching(count, d, left, low, high, points, numbers, radii, obstacles, answe
 
 @njit(cache=True)
 def press(contacts, d, who, contact):
-    """Take away the velocity that presses the two of each contact together, by impulses that never pull, until nothing
-    changes (sweeps of projected Gauss-Seidel, and `_solved`; the result has the least kinetic energy).
+    """Remove the velocity that presses the partners of each contact together, by impulses that never pull, until
+    convergence (projected Gauss-Seidel sweeps, and `_solved`; the result has the least kinetic energy).
 
-    There are no calls within, as a call counts references to its arrays, which takes longer than the work.
+    The inner loop makes no calls: reference counting of arrays in a call takes longer than the work.
     """
     for c in range(contacts):
         contact[PRESSED, c] = 0.0
@@ -139,8 +139,8 @@ def press(contacts, d, who, contact):
 
 @njit(cache=True)
 def _solved(contacts, d, who, contact):
-    """Try to finish `press` at once, on the guess that the contacts that press now are those that press in the end:
-    solve their linear equations by Cholesky's method. Returns whether the guess is right; else sweeps go on from here.
+    """Try to finish `press` at once, assuming that the contacts that press now also press in the end: solve their
+    linear equations by Cholesky's method. Return whether the assumption holds; else the sweeps continue from here.
     """
     many = 0
     for c in range(contacts):
@@ -206,8 +206,8 @@ def _solved(contacts, d, who, contact):
 
 @njit(cache=True)
 def hold(discs, shapes, framerate, restitution, walls, special, acceleration):
-    """Where discs do not bounce (Restitution 0), add the contact forces of touching discs to the acceleration
-    (2, N, B), before friction acts. Other arguments are those of `advance`.
+    """If discs do not bounce (Restitution 0), add the contact forces of touching discs to the acceleration (2, N, B),
+    before friction acts. For other arguments see `advance`.
     """
     slots, place, velocity, extra, present, alive, done, mobile, mass, size, energy, infinite = discs
     blocks, kinds, corners, counts, drawn, reaches = shapes
@@ -250,7 +250,7 @@ def hold(discs, shapes, framerate, restitution, walls, special, acceleration):
 
 @njit(cache=True)
 def _keep_inside(i, d, low, high):
-    """Move disc i inside the walls; returns whether it moved."""
+    """Move disc i inside the walls; return whether it moved."""
     moved = False
     for axis in range(2):
         now = d[X + axis, i]

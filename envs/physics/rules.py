@@ -1,20 +1,20 @@
-"""Rules: functions whose type hints say which entities they concern, and which factors they change (SEGAR, B.3).
+"""Rules: functions whose type hints define the entities they read and the factors they change (SEGAR, B.3).
 
     @rule
     def blow(one: Tuple[Velocity, Sail], wind: Wind) -> Differential[Velocity]:
         v, sail = one
         return Differential[Velocity](v, sail * wind)
 
-The hint of an argument is `Tuple[F1, F2, ...]`: an entity with these factors; an entity type: an entity of this type,
-whose factors are `one[F1]`; factors alone: all of one entity; a `Parameter` of the scene; or `Generator`, which draws
-numbers that depend on the scene's seed alone. A rule is called once for a whole batch: a value is an array (B, 1..., n,
-1..., d), with an axis for each entity that the hints name, in their order, and d = 2 for a vector, 1 for anything else.
-The first argument of an output is the array of the factor that changes. A rule that uses `if` on a value is called once
-for each row instead, which is slower.
+The hint of an argument is `Tuple[F1, F2, ...]` (an entity with these factors), an entity type (an entity of this type,
+with factors `one[F1]`), factors alone (all of the same entity), a `Parameter` of the scene, or `Generator`, which draws
+numbers reproducible from the scene's seed. A rule is called once for a whole batch: a value is an array (B, 1..., n,
+1..., d), with an axis for each entity in the hints, in their order; d = 2 for a vector, else 1. The first argument of
+an output is the array of the factor that changes. A rule that uses `if` on a value is called once per row, which is
+slower.
 
-A rule with a `Normal` or a `Wall` among its hints answers contacts, in place of the built-in bounce, of two entities or
-of one and a wall. It is applied once to each contact that fits its hints; where both orders fit, the first entity is
-the one with the lower Order, or the earlier one in the scene. Velocities that still approach then are taken away.
+A rule with `Normal` or `Wall` among its hints handles contacts of two entities, or of an entity and a wall, in place of
+the built-in bounce. It is applied once to each contact that fits its hints. If both orders fit, the first entity is the
+entity with the lower Order, or the earlier in the scene. Remaining approaching velocities are then removed.
 
     @rule
     def stick(
@@ -76,8 +76,8 @@ F = TypeVar("F", bound=Factor)
 class Output(Generic[F]):
     """A change of a factor.
 
-    :ivar target: the argument of the rule that is the factor's array.
-    :ivar value: of a shape that fits the target's and those of the other entities.
+    :ivar target: the argument of the rule that holds the factor's array.
+    :ivar value: an array that broadcasts with the target and the other entities.
     :ivar where: the rows that change; None for all.
     """
 
@@ -88,28 +88,28 @@ class Output(Generic[F]):
 
 
 class Aggregate(Output[F]):
-    """All values of this kind are added, and the sum replaces the old value."""
+    """Replace the old value by the sum of all values of this kind."""
 
 
 class Differential(Output[F]):
-    """All values of this kind are added, and the sum times dt is added to the old value."""
+    """Add dt times the sum of all values of this kind to the old value."""
 
 
 class SetFactor(Output[F]):
-    """The value replaces the old one, whatever other rules return; two that differ are a conflict."""
+    """Replace the old value, regardless of other kinds of outputs; two different settings are a conflict."""
 
 
 class Normal:
-    """As a hint: the unit vector from the first entity of a contact to the second, or to the wall."""
+    """A hint: the unit vector from the first entity of a contact to the second, or to the wall."""
 
 
 class Wall:
-    """As a hint: the walls of the arena, as the two numbers at which they stand."""
+    """A hint: the walls of the arena, as their two coordinates."""
 
 
 @dataclass(frozen=True)
 class Pattern:
-    """An entity that a rule concerns: one with these factors, or of this type."""
+    """An entity that a rule reads: an entity with these factors, or of this type."""
 
     factors: tuple[type[Factor], ...] = ()
     entity_type: type[Entity] | None = None
@@ -117,14 +117,14 @@ class Pattern:
 
 @dataclass(frozen=True)
 class Rule:
-    """A function with what its hints say.
+    """A function with its parsed hints.
 
     :ivar patterns: the entities, in the order of the hints.
-    :ivar arguments: for each argument the number of its pattern, its parameter, Normal, Wall or Generator.
-    :ivar bare: each factor is an argument, and all are of one entity.
-    :ivar returns: the kinds and factors of its outputs.
-    :ivar relation: must hold between the first entity and the second.
-    :ivar entity_type, factor_type: one of the entities must be of this type, or have this factor.
+    :ivar arguments: for each argument the index of its pattern, its parameter, Normal, Wall or Generator.
+    :ivar bare: whether each argument is a factor, all of the same entity.
+    :ivar returns: kinds and factors of its outputs.
+    :ivar relation: relation that must hold between the first entity and the second.
+    :ivar entity_type, factor_type: a type or factor that one of the entities must have.
     """
 
     function: Callable[..., Any]
@@ -137,7 +137,7 @@ class Rule:
     factor_type: type[Factor] | None = None
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """A rule that its module has under the function's name is pickled by that name, like a function."""
+        """Pickle a rule by its function's name if the module holds it under that name, like a function."""
         module, name = self.function.__module__, self.function.__qualname__
         if getattr(sys.modules.get(module), name, None) is self:
             return known_rule, (f"{module}:{name}",)
@@ -149,31 +149,31 @@ class Rule:
 
     @property
     def at_contacts(self) -> bool:
-        """Whether it answers contacts."""
+        """Return whether the rule handles contacts."""
         return Normal in self.arguments or Wall in self.arguments
 
     @property
     def draws(self) -> bool:
-        """Whether it draws random numbers."""
+        """Return whether the rule draws random numbers."""
         return Generator in self.arguments
 
     @property
     def changes(self) -> frozenset[type[Factor]]:
-        """The root factors that it may change."""
+        """Return the root factors that the rule may change."""
         return frozenset(factor.root for _, factor in self.returns)
 
     @property
     def sets(self) -> frozenset[type[Factor]]:
-        """The root factors that it may set."""
+        """Return the root factors that the rule may set."""
         return frozenset(factor.root for kind, factor in self.returns if kind is SetFactor)
 
     def __call__(self, *args: Any) -> Any:
         return self.function(*args)
 
     def priority(self, deep: bool) -> int:
-        """How specific its conditions are; of several settings of one factor the highest priority wins.
+        """Return the specificity of its conditions; among settings of a factor the highest priority wins.
 
-        :param deep: see `type_priority`; without it a rule with several outputs is INCOMPARABLE.
+        :param deep: see `type_priority`; if False, a rule with several outputs is INCOMPARABLE.
         """
         if not deep and len(self.returns) > 1:
             return INCOMPARABLE
@@ -181,9 +181,9 @@ class Rule:
         return max(*parts, self.relation.priority if self.relation else 1)
 
 
-#: The priority of a rule that conflicts with any other that sets another value.
+#: Priority of a rule that conflicts with any other rule that sets a different value.
 INCOMPARABLE = 99
-#: Rules by name that are not built in; a later definition of the same name replaces an earlier one.
+#: Custom rules by name; a later definition of the same name replaces an earlier definition.
 RULES: dict[str, Rule] = {}
 
 
@@ -203,9 +203,9 @@ def rule(
     entity_type: type[Entity] | None = None,
     factor_type: type[Factor] | None = None,
 ) -> Any:
-    """A function as a rule, known by its name in scenes.
+    """Turn a function into a rule, and register it by name for scenes.
 
-    :raises InputError: hints that are missing, or that no rule can have; the message names the rule.
+    :raises InputError: missing or invalid hints; the message names the rule.
     """
 
     def make(function: Callable[..., Any]) -> Rule:
@@ -222,7 +222,7 @@ def read_rule(
     entity_type: type[Entity] | None = None,
     factor_type: type[Factor] | None = None,
 ) -> Rule:
-    """The rule that a function's hints describe; see `rule`."""
+    """Return the rule that a function's hints define; see `rule`."""
     name = getattr(function, "__name__", repr(function))
     for what, given, fits in (
         ("relation", relation, isinstance(relation, Relation)),
@@ -262,7 +262,7 @@ def read_rule(
 def _arguments(
     name: str, parameters: Iterable[str], hints: Mapping[str, Any]
 ) -> tuple[list[Pattern], list[int | type], bool]:
-    """The patterns, the arguments, and `bare`, of the rule with these parameters; see `Rule`."""
+    """Return the patterns, the arguments, and `bare`, of the rule with these parameters; see `Rule`."""
     patterns: list[Pattern] = []
     arguments: list[int | type] = []
     bare: list[type[Factor]] = []
@@ -342,14 +342,14 @@ def _is(hint: Any, kind: type) -> bool:
     return isinstance(hint, type) and issubclass(hint, kind)
 
 
-# ---- SEGAR's rules, as the preset "fixed" mends them (README.md lists each difference).
+# ---- SEGAR's rules, as corrected in the preset "fixed" (README.md lists each difference).
 
-#: Heat burns 10 % of the mass in this time, in seconds: a step of SEGAR.
+#: Heat 1 burns 10 % of the mass in this time, in seconds: a step of SEGAR.
 BURN_TIME = 0.01
 
 
 def move(x: Position, v: Velocity, slowest: MinVelocity) -> Differential[Position]:
-    """dx = v dt; less than MinVelocity is no motion."""
+    """Compute dx = v dt; a speed below MinVelocity is no motion."""
     return Differential(x, np.where(norm(v) < slowest, 0.0, v))
 
 
@@ -357,8 +357,8 @@ def lorentz_law(
     source: Tuple[Position, Velocity, Charge, Magnetism, Alive, Done],
     target: Tuple[Position, Velocity, Charge, Mass, Acceleration],
 ) -> Aggregate[Acceleration]:
-    """a = (q1 q2 n + q2 b1 t(w)) / (d^2 m2): n the unit vector from source to target, w their relative velocity, t(w)
-    that vector turned by 90 degrees. What is dead or done has no field.
+    """Compute a = (q1 q2 n + q2 b1 t(w)) / (d^2 m2): n is the unit vector from source to target, w their relative
+    velocity, t(w) this vector rotated by 90 degrees. Dead or done sources have no field.
     """
     x1, v1, q1, b1, alive, done = source
     x2, v2, q2, m2, a = target
@@ -371,14 +371,14 @@ def lorentz_law(
 
 
 def apply_friction(thing: Tuple[Velocity, Drag], surface: Tuple[Friction], g: Gravity) -> Aggregate[Drag]:
-    """A surface decelerates by mu g, independent of the mass (Coulomb's law)."""
+    """Decelerate by mu g, independent of the mass (Coulomb's law)."""
     _, drag = thing
     (mu,) = surface
     return Aggregate(drag, mu * g)
 
 
 def apply_burn(thing: Tuple[Mass, Mobile], tile: Tuple[Heat], least: MinMass, framerate: Framerate) -> SetFactor[Mass]:
-    """The mass falls by the share 0.1 heat in each hundredth of a second, until it is less than MinMass."""
+    """Reduce the mass by the share 0.1 heat per hundredth of a second, until it is less than MinMass."""
     m, mobile = thing
     (heat,) = tile
     left = np.maximum(1.0 - 0.1 * heat, 0.0) ** (1.0 / (framerate * BURN_TIME))
@@ -388,7 +388,7 @@ def apply_burn(thing: Tuple[Mass, Mobile], tile: Tuple[Heat], least: MinMass, fr
 def stop_condition(
     mobile: Mobile, alive: Alive, done: Done, v: Velocity, a: Acceleration
 ) -> Tuple[SetFactor[Velocity], SetFactor[Acceleration]]:
-    """Entities that are immobile, dead or done rest."""
+    """Stop entities that are immobile, dead or done."""
     rests = ~(mobile & alive) | done
     return SetFactor(v, 0.0, rests), SetFactor(a, 0.0, rests)
 
@@ -396,7 +396,7 @@ def stop_condition(
 def kill_condition(
     m: Mass, v: Velocity, visible: Visible, a: Acceleration, alive: Alive, least: MinMass
 ) -> Tuple[SetFactor[Mass], SetFactor[Velocity], SetFactor[Acceleration], SetFactor[Alive], SetFactor[Visible]]:
-    """An entity with less than MinMass is destroyed."""
+    """Destroy an entity whose mass is less than MinMass."""
     dies = (m < least) & (alive | (dot(v, v) > 0))
     return (
         SetFactor(m, 0.0, dies),
@@ -410,13 +410,13 @@ def kill_condition(
 def consume(
     thing: Tuple[Mobile, Done, Visible], hole: Tuple[Consumes]
 ) -> Tuple[SetFactor[Done], SetFactor[Visible], SetFactor[Mobile]]:
-    """A mobile entity that lies in a hole as a whole falls in."""
+    """Let a mobile entity that lies entirely in a hole fall in."""
     mobile, done, visible = thing
     return SetFactor(done, True, mobile), SetFactor(visible, False, mobile), SetFactor(mobile, False, mobile)
 
 
 def accelerate(v: Velocity, a: Acceleration, drag: Drag, framerate: Framerate) -> Differential[Velocity]:
-    """v changes by a dt, then friction takes up to drag dt of the speed: it stops things, but never turns them."""
+    """Add a dt to v, then reduce the speed by at most drag dt: friction stops things, but never reverses them."""
     dt = 1.0 / framerate
     pushed = v + a * dt
     speed = norm(pushed)
@@ -428,7 +428,7 @@ _RELATIONS = {"apply_friction": IsOn(), "apply_burn": IsOn(), "consume": Contain
 
 
 def built_in(*functions: Callable[..., Any]) -> dict[str, Rule]:
-    """SEGAR's rules by name, with their relations."""
+    """Return SEGAR's rules by name, with their relations."""
     return {one.__name__: read_rule(one, _RELATIONS.get(one.__name__)) for one in functions}
 
 
@@ -438,10 +438,10 @@ FIXED_RULES: dict[str, Rule] = built_in(
 
 
 def known_rule(given: Any, builtin: Mapping[str, Rule] = FIXED_RULES) -> Rule:
-    """A rule, or the one that a function describes, that has a name, or that "module:name" names.
+    """Return the rule that is passed, defined by a function, registered under a name, or specified as "module:name".
 
-    :param builtin: the built-in rules of the preset.
-    :raises InputError: there is none of this name, or a function that is no rule.
+    :param builtin: built-in rules of the preset.
+    :raises InputError: no rule of this name, or a function that is no rule.
     """
     if isinstance(given, Rule):
         return given

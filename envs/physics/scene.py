@@ -34,13 +34,13 @@ from .factors import (
 )
 from .shapes import HIGHEST, NARROWEST, scaled, width
 
-#: "fixed" is mended; "compat" does what SEGAR's code of 2022 does, faults included.
+#: "fixed" is corrected; "compat" reproduces SEGAR's code of 2022, faults included.
 Preset = Literal["fixed", "compat"]
 #: The rules of SEGAR, in its order.
 ALL_RULES = (
     "move", "lorentz_law", "apply_friction", "apply_burn", "stop_condition", "kill_condition", "consume", "accelerate",
 )  # fmt: skip
-#: The parameter that each setting is the value of.
+#: Setting -> parameter that holds its value.
 SETTINGS: dict[str, type[Parameter]] = {
     "framerate": Framerate,
     "friction": FloorFriction,
@@ -94,16 +94,16 @@ class SimSettings:
         object.__setattr__(self, "parameters", {parameter.__name__: value for parameter, value in mine.items()})
 
     def to_data(self) -> dict[str, Any]:
-        """As it stands in a file."""
+        """Return the representation in files."""
         data: dict[str, Any] = {each.name: getattr(self, each.name) for each in fields(self)}  # pyright: ignore[reportArgumentType]
         data |= {"boundaries": list(self.boundaries), "rules": rule_names(self.rules)}
         data["parameters"] = {name_of(PARAMETERS[name]): value for name, value in self.parameters.items()}
-        if not self.seed:  # of all scenes that have no rule that draws
+        if not self.seed:  # scenes without a rule that draws
             del data["seed"]
         return data
 
     def values(self) -> dict[type[Parameter], float]:
-        """The value of each parameter."""
+        """Return the value of each parameter."""
         mine = {parameter: getattr(self, name) for name, parameter in SETTINGS.items()}
         return {
             parameter: mine[parameter] if parameter in mine else self.parameters.get(name, parameter.default)
@@ -117,14 +117,14 @@ Factors = Mapping[type[Factor], Any]
 
 @dataclass(frozen=True)
 class EntityData:
-    """An entity of a scene: its id, its type, and the values of all its factors."""
+    """An entity of a scene: id, type, and the values of all its factors."""
 
     id: str
     type: type[Entity]
     factors: Factors
 
     def to_data(self) -> dict[str, Any]:
-        """As it stands in a file."""
+        """Return the representation in files."""
         factors = {
             name_of(factor): list(value) if isinstance(value, tuple) else value
             for factor, value in self.factors.items()
@@ -142,11 +142,11 @@ class Scene:
 
     @staticmethod
     def read(given: Any, where: str = "the scene") -> "Scene":
-        """From data: {"sim": {...}, "entities": [{"id", "type", "factors": {...}}]}.
+        """Read a scene from data: {"sim": {...}, "entities": [{"id", "type", "factors": {...}}]}.
 
-        :param where: what messages call it.
-        :raises InputError: an unknown name, a value that does not fit its factor or is outside its bounds, two entities
-            of one id, an entity outside the walls; the message names entity and field.
+        :param where: name of the scene in messages.
+        :raises InputError: an unknown name, a value of another type than its factor or outside its bounds, two entities
+            with the same id, an entity outside the walls; the message names entity and field.
         """
         if isinstance(given, Scene):
             return given
@@ -171,17 +171,17 @@ class Scene:
         return Scene(sim, tuple(read))
 
     def to_data(self) -> dict[str, Any]:
-        """As it stands in a file; `read` gives the same scene."""
+        """Return the representation in files; `read` restores the same scene."""
         return {"sim": self.sim.to_data(), "entities": [entity.to_data() for entity in self.entities]}
 
 
 def rule_names(rules: Sequence[str | Callable[..., Any]]) -> list[str]:
-    """The names of rules, or of the functions that they are made of."""
+    """Return the names of rules, or of their functions."""
     return [rule if isinstance(rule, str) else name_of(getattr(rule, "function", rule)) for rule in rules]
 
 
 def own_parameter(name: Any, where: str) -> type[Parameter]:
-    """A parameter that is no setting of its own, or its name; InputError where there is none."""
+    """Return a parameter, from itself or its name, that is not a field of `SimSettings`; raise InputError otherwise."""
     found = _of_name(name, Parameter, "parameter", PARAMETERS, where)
     if (setting := next((each for each, known in SETTINGS.items() if known is found), None)) is not None:
         raise InputError(f"{where}: {found.__name__} is the setting {setting!r}, beside parameters")
@@ -189,17 +189,17 @@ def own_parameter(name: Any, where: str) -> type[Parameter]:
 
 
 def entity_type(name: Any, where: str) -> type[Entity]:
-    """The entity type of a name, or itself; InputError where there is none."""
+    """Return the entity type of a name, or the type itself; raise InputError if there is none."""
     return _of_name(name, Entity, "entity type", TYPES, where)
 
 
 def factor_type(name: Any, where: str) -> type[Factor]:
-    """The factor of a name, or itself; InputError where there is none."""
+    """Return the factor of a name, or the factor itself; raise InputError if there is none."""
     return _of_name(name, Factor, "factor", FACTORS, where)
 
 
 def _of_name(given: Any, kind: type[Any], what: str, known: Mapping[str, Any], where: str) -> Any:
-    """The class of a known name or of "module:name", or itself."""
+    """Return the class of a known name or of "module:name", or the class itself."""
     if isinstance(given, type) and issubclass(given, kind):
         return given
     if isinstance(given, str) and given in known:
@@ -246,7 +246,7 @@ def _read_entity(given: Any, place: int, sim: SimSettings, where: str) -> Entity
 
 @cache
 def _defaults(kind: type[Entity]) -> Factors:
-    """The defaults of a type; InputError where one does not fit its factor."""
+    """Return the defaults of a type; raise InputError if a default does not fit its factor."""
     where = f"the entity type {kind.__name__}"
     return {
         factor: None if value is None else read_value(factor, value, where)
@@ -255,7 +255,7 @@ def _defaults(kind: type[Entity]) -> Factors:
 
 
 def _tie_size(values: dict[type[Factor], Any], given: Mapping[type[Factor], Any], where: str) -> None:
-    """Size and Shape must agree: each follows from the other where only one is given."""
+    """Make Size and Shape agree: derive the missing value; raise InputError if both are given and differ."""
     if Shape not in values or values[Shape] is None:
         return
     wide = width(values[Shape])
@@ -268,7 +268,7 @@ def _tie_size(values: dict[type[Factor], Any], given: Mapping[type[Factor], Any]
 
 
 def no_such(what: str, name: Any, known: Mapping[str, Any]) -> str:
-    """The message that a name is none of the known ones, with the nearest one or all of them."""
+    """Return the message for an unknown name, with the nearest known name or all of them."""
     named = f"there are {', '.join(sorted(known))}"
     hint = did_you_mean(name, known, named) if isinstance(name, str) else named
     return f"there is no {what} {shown(name)}; {hint}"

@@ -16,35 +16,35 @@ from gumption.data import InputError
 from gumption.data.settings import check, shown
 
 Shape = dict[str, Any]
-#: The bound of all numbers of a scene: products of six of them are finite.
+#: Bound of all numbers of a scene: products of six of them are finite.
 HIGHEST = 1e50
-#: The least width of a thing, and the least distance of two corners of a polygon.
+#: Minimal width of a thing, and minimal distance of two corners of a polygon.
 NARROWEST = 1e-12
 
 
 def circle(size: float) -> Shape:
-    """A circle of this diameter."""
+    """Return a circle of this diameter."""
     return {"kind": "circle", "size": size}
 
 
 def polygon(vertices: Sequence[Sequence[float]]) -> Shape:
-    """The convex polygon with these corners, relative to the position; InputError as of `read_shape`."""
+    """Return the convex polygon with these corners, relative to the position; raise InputError as `read_shape`."""
     return read_shape({"kind": "polygon", "vertices": [list(each) for each in vertices]}, "the polygon")
 
 
 def rectangle(width: float, height: float) -> Shape:
-    """A rectangle around the position."""
+    """Return a rectangle centred at the position."""
     x, y = width / 2, height / 2
     return {"kind": "polygon", "vertices": [[-x, -y], [x, -y], [x, y], [-x, y]]}
 
 
 def square(side: float) -> Shape:
-    """A square around the position."""
+    """Return a square centred at the position."""
     return rectangle(side, side)
 
 
 def regular_polygon(corners: int, width: float) -> Shape:
-    """A polygon of equal sides, three at least, in the circle of this diameter around the position."""
+    """Return a regular polygon with at least three sides, inscribed in a circle of this diameter at the position."""
     if corners < 3:
         raise InputError(f"a polygon of {corners} corners; it has 3 at least")
     turns = [pi / 2 + 2 * pi * i / corners for i in range(corners)]
@@ -52,13 +52,13 @@ def regular_polygon(corners: int, width: float) -> Shape:
 
 
 def random_convex_hull(size: float, rng: np.random.Generator) -> Shape:
-    """The convex hull of 100 points drawn from a normal distribution with the standard deviation size / 2."""
+    """Return the convex hull of 100 points drawn from a normal distribution with the standard deviation size / 2."""
     points = rng.normal(0.0, size / 2, (100, 2))
     return {"kind": "polygon", "vertices": _hull(points.tolist())}
 
 
 def read_shape(given: Any, where: str) -> Shape:
-    """A shape as data, checked, with plain numbers.
+    """Check a shape and return it as data with plain numbers.
 
     :raises InputError: no shape, a size that is not positive, or a polygon that is not convex, crosses itself or has no
         area; the message begins with `where`.
@@ -78,7 +78,7 @@ def read_shape(given: Any, where: str) -> Shape:
 
 
 def width(shape: Shape) -> float:
-    """The diameter of a circle; of a polygon its largest extent along an axis."""
+    """Return the diameter of a circle, or the largest extent of a polygon along an axis."""
     if shape["kind"] == "circle":
         return shape["size"]
     points = np.asarray(shape["vertices"])
@@ -86,7 +86,7 @@ def width(shape: Shape) -> float:
 
 
 def scaled(shape: Shape, factor: float) -> Shape:
-    """The shape, larger by the factor."""
+    """Return the shape scaled by the factor."""
     if shape["kind"] == "circle":
         return circle(shape["size"] * factor)
     return {"kind": "polygon", "vertices": [[x * factor, y * factor] for x, y in shape["vertices"]]}
@@ -123,7 +123,7 @@ def _read_vertices(given: Any, where: str) -> list[list[float]]:
 
 
 def _hull(points: list[list[float]]) -> list[list[float]]:
-    """The convex hull, counter-clockwise (Andrew's monotone chain)."""
+    """Return the convex hull, counter-clockwise (Andrew's monotone chain)."""
     ordered = sorted({(x, y) for x, y in points})
 
     def half(run: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
@@ -141,5 +141,5 @@ def _hull(points: list[list[float]]) -> list[list[float]]:
 
 
 def _area(vertices: Sequence[Sequence[float]]) -> float:
-    """The signed area: positive counter-clockwise."""
+    """Return the signed area, positive for counter-clockwise corners."""
     return sum(x * v - u * y for (x, y), (u, v) in zip(vertices, [*vertices[1:], vertices[0]], strict=True)) / 2

@@ -1,4 +1,4 @@
-"""The simulator: rules, then motion with collisions, step by step, of one scene or of many at once."""
+"""The simulator: in each step apply the rules, then move things with collisions, for one scene or a batch of scenes."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -32,7 +32,7 @@ Pair = Sequence[float] | np.ndarray
 
 
 class Simulator:
-    """A scene, or a batch of scenes, that moves.
+    """Simulate a scene, or a batch of scenes.
 
         sim = Simulator({"entities": [{"id": "a", "type": "Ball", "factors": {"Velocity": [1, 0]}}]})
         sim.step(100)
@@ -41,8 +41,8 @@ class Simulator:
     A step of dt = 1 / framerate applies the rules for all factors but Velocity and Position to one state, then the
     rules for Velocity; it limits speeds to MaxVelocity, and moves discs, with collisions.
 
-    :ivar preset: "fixed" (mended) or "compat" (SEGAR's code of 2022, faults included).
-    :ivar device: the torch device of the scenes; None for NumPy.
+    :ivar preset: "fixed" (corrected) or "compat" (SEGAR's code of 2022, faults included).
+    :ivar device: torch device of the scenes; None for NumPy.
     :ivar time: (B,) seconds since the start.
     """
 
@@ -52,10 +52,10 @@ class Simulator:
         preset: Preset = "fixed",
         device: str | None = None,
     ) -> None:
-        """:param scenes: one scene, or several as a batch, as data (see `Scene.read`).
-        :param device: "cuda", "cpu" or "auto" for torch tensors there; None for arrays of NumPy.
-        :raises InputError: a scene that cannot be read, an unknown rule, rules that are certain to conflict, a shape
-            that cannot move, or what does not run on a device or with "compat", as different rules in one batch.
+        """:param scenes: one scene, or a sequence as a batch, as data (see `Scene.read`).
+        :param device: "cuda", "cpu" or "auto" for torch tensors on this device; None for NumPy arrays.
+        :raises InputError: a malformed scene, an unknown rule, rules that are certain to conflict, a shape that cannot
+            move, or a feature that a device or "compat" does not support, such as different rules in one batch.
         """
         self.preset: Preset = check("preset", preset, Preset)
         self.device = check("device", device, str | None)
@@ -91,14 +91,14 @@ class Simulator:
             self._simulation = torch_simulation.TensorSimulation(self._arrays, self.rules, self.preset, self.device)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """A copy compiles its rules anew, as compiled ones hold views of the arrays."""
+        """Recompile the rules in a copy, since compiled rules hold views of the arrays."""
         return _copied, (self.arrays, self.preset, self.device, self.batched, self.time)
 
     @property
     def arrays(self) -> State:
-        """The state in arrays. With a device it is a read-only copy, and reading waits for the device.
+        """Return the state in arrays. With a device it is a read-only copy, and reading waits for the device.
 
-        :raises InputError: in an earlier step on the device two rules conflicted, or something became infinite.
+        :raises InputError: in an earlier step on the device two rules conflicted, or a value became infinite.
         """
         if self._simulation is not None:
             self._simulation.read()
@@ -106,7 +106,7 @@ class Simulator:
 
     @property
     def tensors(self) -> "dict[type[Factor], Tensor]":
-        """On a device: root factor -> (d, N, B), as `arrays.columns`, to read and write; elsewhere InputError."""
+        """Return root factor -> writable tensor (d, N, B), as `arrays.columns`; raise InputError without a device."""
         if self._simulation is None:
             raise InputError("the simulator has no device, and no tensors: give one as device=, or read arrays.columns")
         return self._simulation.state.tensors
@@ -114,33 +114,33 @@ class Simulator:
     # ---- running
 
     def step(self, n: Count = 1) -> None:
-        """Go on for n steps.
+        """Advance by n steps.
 
-        :raises InputError: two rules conflict, or a person's rule gives a number outside the bounds of its factor; with
-            "compat" also where the code of 2022 fails.
+        :raises InputError: two rules conflict, or a custom rule returns a number outside the bounds of its factor; with
+            "compat" also if the code of 2022 fails.
         """
         for _ in range(check("n", n, Count)):
             self._step()
 
     @checked
     def run_until_rest(self, max_seconds: Positive, slow: Positive = 1e-4, window: Count = WINDOW) -> np.ndarray:
-        """Run each scene until it rests, or the time is over; a scene at rest has no velocities.
+        """Run each scene until it rests or the time is over; the velocities of a scene at rest are set to 0.
 
-        A scene rests when a step changes nothing, or when in the last `window` steps no disc was farther from its
-        present place than the speed `slow` leads in that time.
+        A scene rests when a step changes nothing, or when during the last `window` steps no disc was farther from its
+        current position than the distance covered at the speed `slow` in that time.
 
         :returns: (B,) bool, which scenes rest.
         """
-        steps = np.minimum(max_seconds * self._arrays.parameters[Framerate], 2.0**62)  # any more is no int64
+        steps = np.minimum(max_seconds * self._arrays.parameters[Framerate], 2.0**62)  # larger numbers overflow int64
         return self.run(steps.astype(np.int64), self.watch(slow, window))[1]
 
     @checked
     def watch(self, slow: Positive = 1e-4, window: Size = WINDOW) -> RestWatch:
-        """A watch for `run` that begins with the present state; see `run_until_rest`."""
+        """Return a watch for `run` that starts from the current state; see `run_until_rest`."""
         return RestWatch.begin(self.places(), slow * window / self._arrays.parameters[Framerate], window)
 
     def places(self) -> np.ndarray:
-        """(2, n, B) what a watch compares: places of discs, and other vectors that rules change, as orientations."""
+        """Return (2, n, B), vectors that a watch compares: positions, and others that rules change (orientations)."""
         columns = self.arrays.columns
         if not len(self._discs):
             return np.zeros((2, 0, self._arrays.num_envs))
@@ -148,12 +148,12 @@ class Simulator:
 
     @checked
     def run(self, steps: np.ndarray, watch: RestWatch, *, compiled: bool = True) -> tuple[np.ndarray, np.ndarray]:
-        """Run each scene until it rests, at most so many steps; `run_until_rest` says when that is.
+        """Run each scene until it rests, for at most `steps` steps; `run_until_rest` defines rest.
 
         :param steps: (B,) int64.
         :param watch: is updated, so that a run in parts equals one whole run.
-        :param compiled: use the compiled loop where the rules have one; both ways give the same bits.
-        :returns: (B,) int64 steps made, (B,) bool which rest.
+        :param compiled: use the compiled loop if the rules have one; the results are equal bit for bit.
+        :returns: (B,) int64 steps made, (B,) bool which scenes rest.
         :raises InputError: as `step`.
         """
         if steps.shape != (self._arrays.num_envs,) or steps.dtype.kind not in "iu":
@@ -197,7 +197,7 @@ class Simulator:
 
     @checked
     def at_rest(self, slow: Positive = 1e-4) -> np.ndarray:
-        """(B,) bool: nothing is faster than `slow`."""
+        """Return (B,) bool, whether no disc is faster than `slow`."""
         if self._simulation is not None:
             return self._simulation.at_rest(slow)
         if not len(self._discs):
@@ -206,12 +206,12 @@ class Simulator:
         return ((v * v).sum(axis=0) <= slow * slow).all(axis=0)
 
     def add_force(self, name: str, force: "Pair | Tensor", i: Whole | None = None) -> None:
-        """Push an entity: its velocity changes by force / mass at once.
+        """Push an entity: change its velocity by force / mass at once.
 
-        :param force: (2,), or (B, 2) for a batch. On a device it may be a tensor, which stays there, so that its
-            numbers are not checked, and an entity without mass does not move.
-        :param i: one scene of a batch.
-        :raises InputError: no such entity, one without a mass, or a force that is not finite or far too large.
+        :param force: (2,), or (B, 2) for a batch. On a device it may be a tensor, which stays on the device: its values
+            are not checked, and an entity without mass does not move.
+        :param i: index of a scene; None for the whole batch.
+        :raises InputError: no such entity, an entity without a mass, or a force that is not finite or far too large.
         """
         if self._simulation is not None:
             self._push_there(name, force, i, Mass)
@@ -225,7 +225,7 @@ class Simulator:
             self.arrays.columns[Velocity][:, slot, k] += push / mass
 
     def add_velocity(self, name: str, velocity: "Pair | Tensor", i: Whole | None = None) -> None:
-        """Change an entity's velocity at once; arguments as of `add_force`."""
+        """Change an entity's velocity at once; arguments as in `add_force`."""
         if self._simulation is not None:
             self._push_there(name, velocity, i, Velocity)
             return
@@ -235,9 +235,9 @@ class Simulator:
     # ---- reading and saving
 
     def state(self) -> dict[str, dict[str, Any]]:
-        """The entities now: id -> factor -> value.
+        """Return the current entities: id -> factor -> value.
 
-        A single scene gives plain values, a batch arrays (B,) or (B, 2) with nan or False where a scene has no such
+        A single scene has plain values. A batch has arrays (B,) or (B, 2), with nan or False if a scene has no such
         entity; shapes and texts are lists.
         """
         if not self.batched:
@@ -253,13 +253,13 @@ class Simulator:
         return found
 
     def scenes(self) -> list[Scene]:
-        """The scenes as they are now."""
+        """Return the current scenes."""
         arrays = self.arrays
         return [arrays.scene(i) for i in range(arrays.num_envs)]
 
     @checked
     def save(self, path: str | Path) -> None:
-        """Write the state as JSON; `load` goes on from it, bit for bit. InputError where it cannot be written."""
+        """Write the state as JSON; `load` continues from it bit for bit. Raise InputError if the file is unwritable."""
         scenes = [scene.to_data() for scene in self.scenes()]
         kept = {"preset": self.preset, "batched": self.batched, "time": self.time.tolist(), "scenes": scenes}
         write_text(Path(path), json.dumps(kept, indent=1) + "\n")
@@ -267,10 +267,9 @@ class Simulator:
     @classmethod
     @checked
     def load(cls, path: str | Path) -> "Simulator":
-        """A simulator that goes on where another was saved.
+        """Return a simulator that continues from a saved state.
 
-        :raises InputError: no such file, another kind of file, a scene that cannot be read, or a rule that is not
-            defined.
+        :raises InputError: no such file, another kind of file, a malformed scene, or an undefined rule.
         """
         try:
             kept = json.loads(Path(path).read_text(encoding="utf-8"))
@@ -303,7 +302,7 @@ class Simulator:
         answering = [each for each in rules if each.rule.at_contacts]
         live = [each for each in rules if each.reaches and not each.rule.at_contacts]
         numeric = frozenset(self.arrays.columns)
-        if exact:  # the code of 2022 lists the factors that change when it is imported
+        if exact:  # the code of 2022 lists changing factors at import, so that custom factors never change
             numeric = frozenset(each for each in numeric if each.__module__ == Factor.__module__)
         move = (COMPAT_RULES if exact else FIXED_RULES)["move"]
         self._schedule = schedule(live, numeric, move)
@@ -327,7 +326,7 @@ class Simulator:
 
     @cached_property
     def _compiled_run(self) -> "CompiledRun | None":
-        """The compiled loop of `run`; None where the rules have none."""
+        """Return the compiled loop of `run`; None if the rules have none."""
         if not isinstance(self._motion, Motion) or self._answering or len(self._arrays.layout.laws) > 1:
             return None
         from .compiled_runs import CompiledRun, NotTraced
@@ -363,7 +362,7 @@ class Simulator:
             self._motion.step()
 
     def _moving(self, b: int) -> np.ndarray:
-        """(n,) bool: the discs of scene b that are there, alive and not done."""
+        """Return (n,) bool, the discs of scene b that are present, alive and not done."""
         state, discs = self._arrays, self._discs
         there = state.present[discs, b].copy()
         for factor, wanted in ((Alive, True), (Done, False)):
@@ -420,8 +419,8 @@ def _copied(state: State, preset: Preset, device: str | None, batched: bool, tim
 
 
 def _read_rules(laws: Sequence[Sequence[Any]], preset: Preset) -> tuple[list[Rule], list[np.ndarray]]:
-    """The rules of all sets in one order, which is the order of each set; and for each rule (L,) bool, the sets that it
-    belongs to. Where sets have two rules in different orders, one of them comes twice."""
+    """Return the rules of all sets in a common order that preserves the order of each set; and for each rule (L,) bool,
+    the sets it belongs to. If sets order two rules differently, one rule occurs twice."""
     if len(laws) > 1 and preset == "compat":
         raise InputError("scenes with different rules are in one batch, which 'compat' does not play; 'fixed' does")
     found: list[Rule] = []

@@ -1,8 +1,8 @@
 """The state of a batch of scenes in arrays: one column per factor, with a slot for each entity.
 
 Entities with the same factors form a group. A group has as many slots as the scene with the most such entities needs;
-slots that a scene does not use are absent. The order of slots depends on the factors alone, so that sums over entities
-are the same for a scene alone and in a batch.
+unused slots of a scene are absent. The order of slots depends only on factors, so that sums over entities are equal for
+a scene alone and in a batch.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -35,7 +35,7 @@ from .factors import (
 from .scene import EntityData, Scene, rule_names
 from .shapes import circle, scaled
 
-#: The id of the entity that stands for the floor: it has a Friction and no Position.
+#: Id of the entity that represents the floor: it has a Friction and no Position.
 FLOOR = "global_friction"
 ABSENT, CIRCLE, POLYGON = 0, 1, 2
 _DTYPES = {"float": np.float64, "int": np.int64, "bool": np.bool_, "vector": np.float64}
@@ -56,7 +56,7 @@ class Group:
 
 @dataclass(frozen=True)
 class Layout:
-    """The slots of a batch, how many corners a polygon can have, and the sets of rules that its scenes can have."""
+    """The slots of a batch, the maximal number of corners of a polygon, and the possible rule sets of its scenes."""
 
     groups: tuple[Group, ...]
     corners: int
@@ -64,7 +64,7 @@ class Layout:
 
     @staticmethod
     def of(scenes: Iterable[Scene]) -> "Layout":
-        """A layout with room for each of the scenes."""
+        """Return a layout that fits each of the scenes."""
         most: dict[frozenset[type[Factor]], int] = {}
         corners = 3
         laws: list[tuple[Any, ...]] = []
@@ -91,7 +91,7 @@ class Layout:
         return self.groups[-1].stop if self.groups else 0
 
     def owners(self, factors: Iterable[type[Factor]], exact: bool = False) -> np.ndarray:
-        """(n,) the slots whose entities have all these factors, or, unless `exact`, subclasses of them."""
+        """Return (n,), the slots whose entities have all these factors, or, unless `exact`, subclasses of them."""
         wanted = list(factors)
         found = [np.arange(group.start, group.stop) for group in self.groups if _has(group.factors, wanted, exact)]
         return np.concatenate(found) if found else np.zeros(0, dtype=np.int64)
@@ -100,37 +100,37 @@ class Layout:
 class State:
     """Columns of B scenes.
 
-    The batch is the last axis of arrays, which makes operations on a whole batch fast; `view` has it first.
+    The batch is the last axis of arrays, for fast operations on a whole batch; in `view` it is the first.
 
     :ivar num_envs, slots: B and N.
-    :ivar columns: root factor -> (d, N, B), float64, int64 or bool; 0 where an entity has no such factor.
+    :ivar columns: root factor -> (d, N, B), float64, int64 or bool; 0 if an entity lacks the factor.
     :ivar parameters: parameter -> (B,).
     :ivar walls: (2, B), the lower and the upper boundary, for both axes.
-    :ivar laws: (B,) the number of the scene's rules in `layout.laws`. :ivar seeds: (B,) of rules that draw numbers, and
-        `moments` (B,) the number of the step for which they draw.
+    :ivar laws: (B,) index of the scene's rules in `layout.laws`. :ivar seeds: (B,) seeds of rules that draw numbers;
+        `moments` (B,) is the number of the step for which they draw.
     :ivar present: (N, B) bool, whether the scene has an entity in the slot.
-    :ivar types: (N, B) numbers of entity types in `type_list`.
-    :ivar insertion: (N, B) places among the scene's entities.
+    :ivar types: (N, B) indices of entity types in `type_list`.
+    :ivar insertion: (N, B) indices among the scene's entities.
     :ivar sequence: (N, B) slots in the order of iteration: by Order, then by insertion; entities without Order come
         late, absent slots last. :ivar rank: (N, B) its inverse.
     :ivar kinds: (N, B) ABSENT, CIRCLE or POLYGON.
     :ivar corners: (V, 2, N, B) vertices relative to the position, counter-clockwise, for a Size of `drawn_size` (N, B).
-    :ivar corner_counts, reaches: (N, B), how many vertices, and the distance of the farthest.
+    :ivar corner_counts, reaches: (N, B), the number of vertices, and the distance of the farthest vertex.
     """
 
     def __init__(self, scenes: Sequence[Scene], layout: Layout | None = None) -> None:
-        """:raises InputError: no scene, or one that does not fit the layout."""
+        """:raises InputError: no scene, or a scene that does not fit the layout."""
         if not scenes:
             raise InputError("a state needs a scene")
         self.layout = Layout.of(scenes) if layout is None else layout
         self.num_envs, self.slots = len(scenes), self.layout.slots
-        #: Polygons grow with their Size.
+        #: Whether polygons scale with their Size.
         self.polygons_scale = True
-        #: Results of relations on the present state.
+        #: Cached results of relations on the current state.
         self.derived: dict[str, Any] = {}
         self._kept: dict[Any, tuple[int, np.ndarray]] = {}
         self._marks: dict[type[Factor], np.ndarray] = {}
-        #: Grows when entities come or go, or change their type or their place in the order.
+        #: Increases when entities are added or removed, or change their type or order.
         self.version = 0
         self.scenes: list[Scene] = [scenes[0]] * self.num_envs
         self.slot_of: list[dict[str, int]] = [{} for _ in scenes]
@@ -162,32 +162,32 @@ class State:
         self.order()
 
     def of(self, entity_type: type[Entity], factor: type[Factor]) -> np.ndarray:
-        """The factor of the first entity of a type in each scene, which each scene must have: (B, 2) of a vector, else
-        (B,); a new array."""
+        """Return the factor of the first entity of a type in each scene, a new array: (B, 2) for a vector, else (B,).
+        Each scene must have such an entity."""
         column = self.columns[factor.root]
         places = self.first_places(entity_type)
-        # An index into one axis takes less time than one into two.
+        # An index into one axis is faster than an index into two.
         return column[0].take(places) if len(column) == 1 else column.reshape(len(column), -1).take(places, axis=1).T
 
     def snapshot(self) -> "State":
-        """A copy to be read, of the factors; what steps do not change is shared."""
+        """Return a copy of the factors for reading; arrays that steps do not change are shared."""
         copied = copy(self)
         copied._hold([block.copy() for block in self._blocks])
         copied.derived, copied._kept = {}, {}
         return copied
 
     def renew(self, other: "State", columns: Any = slice(None)) -> None:
-        """Bring a snapshot of another state up to date, or some of its scenes."""
+        """Update a snapshot, or some of its scenes, from the other state."""
         for mine, its in zip(self._blocks, other._blocks, strict=True):
             mine[..., columns] = its[..., columns]
         self.version = other.version
 
     def view(self, factor: type[Factor]) -> np.ndarray:
-        """(B, N, d) of the factor's column, writable; KeyError where there is none."""
+        """Return a writable view (B, N, d) of the factor's column; raise KeyError if there is none."""
         return self.columns[factor.root].transpose(2, 1, 0)
 
     def marks(self, factor: type[Factor]) -> np.ndarray:
-        """(N,) bool, the slots whose entities have the factor."""
+        """Return (N,) bool, the slots whose entities have the factor."""
         if factor not in self._marks:
             self._marks[factor] = np.isin(np.arange(self.slots), self.layout.owners([factor]))
         return self._marks[factor]
@@ -207,12 +207,12 @@ class State:
         self.version += 1
 
     def take(self, columns: np.ndarray, other: "State", rows: np.ndarray) -> None:
-        """Put the scenes `rows` of another state into `columns`; InputError where it has another layout."""
+        """Copy the scenes `rows` of another state into `columns`; raise InputError if its layout differs."""
         if other.layout != self.layout:
             raise InputError("scenes are taken from a state of the same layout")
         for mine, theirs in zip(self._arrays(), other._arrays(), strict=True):
             mine[..., columns] = theirs.take(rows, axis=-1)
-        for each, values in self.parameters.items():  # one that was declared after the other state was made has none
+        for each, values in self.parameters.items():  # a parameter declared later is missing in the other state
             values[columns] = other.parameters[each][rows] if each in other.parameters else each.default
         if other.type_list != self.type_list:
             self.type_list += [each for each in other.type_list if each not in self.type_list]
@@ -223,11 +223,11 @@ class State:
         self.version += 1
 
     def select(self, columns: np.ndarray) -> "State":
-        """A state of its own with these scenes, each as often as it is named."""
+        """Return an independent state with these scenes, repeated as often as listed."""
         chosen = copy(self)
         chosen.num_envs, chosen.derived, chosen.type_list = len(columns), {}, list(self.type_list)
         chosen._kept = {}
-        # An index would leave the batch as the first axis in memory; take does not.
+        # Unlike indexing, take keeps the batch as the last axis in memory.
         chosen._hold([block.take(columns, axis=-1) for block in self._blocks])
         chosen.parameters = {each: values[columns] for each, values in self.parameters.items()}
         for name in (*_ARRAYS, "moments"):
@@ -237,32 +237,32 @@ class State:
         return chosen
 
     def moving(self, columns: np.ndarray) -> list[np.ndarray]:
-        """Copies of the arrays of these scenes that steps change, for `put_back`."""
+        """Return copies of the arrays of these scenes that steps change, for `put_back`."""
         return [array.take(columns, axis=-1) for array in self._moving_arrays()]
 
     def put_back(self, columns: np.ndarray, kept: Sequence[np.ndarray]) -> None:
-        """Restore these scenes to what `moving` copied."""
+        """Restore these scenes from the copies of `moving`."""
         for array, values in zip(self._moving_arrays(), kept, strict=True):
             array[..., columns] = values
 
     def scene(self, i: int) -> Scene:
-        """Scene i as it stands now."""
+        """Return scene i in its current state."""
         drawn = self.scenes[i]
         return Scene(drawn.sim, tuple(self._entity(i, self.slot_of[i][one.id], one) for one in drawn.entities))
 
     def check_finite(self) -> None:
-        """:raises InputError: a factor that is not finite; the message names scene, entity and factor."""
+        """Check all factors. :raises InputError: a value is not finite; the message names scene, entity and factor."""
         for factor, column in self.columns.items():
             if column.dtype == np.float64 and not np.isfinite(column).all():
                 _, slot, i = (int(each[0]) for each in np.nonzero(~np.isfinite(column)))
                 raise InputError(f"scene {i}: a rule gives {self.name(slot, i)} a {factor.__name__} that is not finite")
 
     def name(self, slot: int, i: int) -> str:
-        """What messages call the entity in a slot."""
+        """Return the name of the entity in a slot for messages."""
         return next((repr(name) for name, mine in self.slot_of[i].items() if mine == slot), f"slot {slot}")
 
     def is_a(self, entity_type: type[Entity]) -> np.ndarray:
-        """(N, B) bool, read-only: the entities of this type."""
+        """Return (N, B) bool, read-only: the entities of this type."""
 
         def found() -> np.ndarray:
             fits = np.array([issubclass(each, entity_type) for each in self.type_list])
@@ -271,12 +271,12 @@ class State:
         return self._until_changed(("is_a", entity_type), found)
 
     def first(self, entity_type: type[Entity]) -> np.ndarray:
-        """(B,), read-only: the slot of the first entity of this type in each scene."""
+        """Return (B,), read-only: the slot of the first entity of this type in each scene."""
         return self._until_changed(("first", entity_type), lambda: self.is_a(entity_type).argmax(axis=0))
 
     def first_places(self, entity_type: type[Entity]) -> np.ndarray:
-        """(B,), read-only: the same entities, as indices into columns reshaped to (d, N * B); InputError where a scene
-        has none."""
+        """Return (B,), read-only: the same entities as indices into columns reshaped to (d, N * B); raise InputError if
+        a scene has none."""
 
         def find() -> np.ndarray:
             there = self.is_a(entity_type).any(axis=0)
@@ -291,7 +291,7 @@ class State:
         return self._until_changed(("place", entity_type), find)
 
     def _until_changed(self, key: Any, find: Callable[[], np.ndarray]) -> np.ndarray:
-        """The result of `find`, recomputed when `version` has changed."""
+        """Return the result of `find`, recomputed when `version` has changed."""
         version, found = self._kept.get(key, (-1, _NONE))
         if version != self.version:
             found = find()
@@ -306,7 +306,7 @@ class State:
         return [*self._blocks, *(getattr(self, name) for name in _ARRAYS)]
 
     def _hold(self, blocks: list[np.ndarray]) -> None:
-        """Take the columns from blocks (rows, N, B), one for each dtype, which are copied faster than many columns."""
+        """Create the columns as views of blocks (rows, N, B), one per dtype; blocks are faster to copy than columns."""
         self._blocks, starts = blocks, dict.fromkeys(_DTYPES.values(), 0)
         self.columns: dict[type[Factor], np.ndarray] = {}
         for root in self._roots:
@@ -380,7 +380,7 @@ def _with_floor(scene: Scene) -> tuple[EntityData, ...]:
 
 
 def _signature(entity: EntityData) -> frozenset[type[Factor]]:
-    """The factors of an entity, with those that rules compute for it."""
+    """Return the factors of an entity, including the factors that rules compute for it."""
     mine = frozenset(entity.factors)
     computed = [each for each in FACTORS.values() if each.belongs_to is not None]
     return mine.union(each for each in computed if _has(mine, [each.belongs_to], False))

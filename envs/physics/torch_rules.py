@@ -1,4 +1,4 @@
-"""Rules on torch tensors: the same functions as with NumPy, and what becomes of their outputs."""
+"""Rules on torch tensors: the same functions as with NumPy, and the combination of their outputs."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -20,24 +20,24 @@ from .geometry import EPS
 from .rules import Aggregate, Differential, Output, Rule
 from .state import CIRCLE, POLYGON, State
 
-# ---- Torch tensors that NumPy's functions and operators work on, so that rules written with NumPy run on a GPU.
+# ---- Torch tensors that support NumPy's functions and operators, so that rules written with NumPy run on a GPU.
 #
-# A rule calls `np.where(norm(v) < slowest, 0.0, v)`. NumPy asks its arguments first (`__array_ufunc__`,
-# `__array_function__`), and a `TensorArray` answers with the torch function of the same meaning. No operation waits for
-# the GPU: what would have to know a value (`if`, `float(x)`, `np.asarray(x)`) is an error.
+# A rule calls `np.where(norm(v) < slowest, 0.0, v)`. NumPy dispatches to its arguments (`__array_ufunc__`,
+# `__array_function__`), and a `TensorArray` calls the equivalent torch function. No operation waits for the GPU: an
+# operation that needs a value (`if`, `float(x)`, `np.asarray(x)`) is an error.
 
 _NUMPY_PATH = "a simulator without device= runs it"
 
 
 @dataclass(frozen=True)
 class Numbers:
-    """Where tensors lie, and the dtype of their real numbers."""
+    """The device of tensors, and the dtype of their real numbers."""
 
     device: torch.device
     real: torch.dtype
 
     def tensor(self, value: Any) -> Tensor:
-        """A number, a list or an array as a tensor. As the program waits for copies to a GPU, constants are kept."""
+        """Convert a number, a list or an array to a tensor. Constants are cached, since copies to a GPU block."""
         if isinstance(value, TensorArray):
             return value.tensor
         if isinstance(value, Tensor):
@@ -56,7 +56,7 @@ def _constant(data: bytes, dtype: str, shape: tuple[int, ...], numbers: Numbers)
 
 
 def _method(function: Callable[..., Any]) -> Callable[..., "TensorArray"]:
-    """A reduction of NumPy's as a method of arrays."""
+    """Turn a NumPy reduction into a method of arrays."""
 
     def call(self: "TensorArray", axis: Any = None, keepdims: bool = False) -> "TensorArray":
         return function(self, axis=axis, keepdims=keepdims)
@@ -65,7 +65,7 @@ def _method(function: Callable[..., Any]) -> Callable[..., "TensorArray"]:
 
 
 class TensorArray(NDArrayOperatorsMixin):
-    """A tensor in the place of a NumPy array, for rules."""
+    """A tensor that replaces a NumPy array in rules."""
 
     def __init__(self, tensor: Tensor, numbers: Numbers) -> None:
         self.tensor, self._numbers = tensor, numbers
@@ -176,7 +176,7 @@ class TensorArray(NDArrayOperatorsMixin):
         return key
 
     def _tensors(self, given: Any) -> Any:
-        """Arguments of a NumPy function for its torch counterpart."""
+        """Convert arguments of a NumPy function for its torch counterpart."""
         if isinstance(given, TensorArray):
             return given.tensor
         if isinstance(given, float | np.ndarray | np.generic):
@@ -194,7 +194,7 @@ def _missing(name: str, kwargs: dict[str, Any]) -> InputError:
     return InputError(f"it calls np.{name}{options}, which does not run on arrays on the device; {_NUMPY_PATH}")
 
 
-# ---- NumPy's functions and their counterparts in torch.
+# ---- NumPy's functions and their torch counterparts.
 
 Axis = int | tuple[int, ...] | None
 
@@ -208,7 +208,7 @@ _REAL_NAMES = """
     divide sqrt exp expm1 log log1p log2 log10 sin cos tan arcsin arccos arctan arctan2 sinh cosh tanh hypot
     reciprocal copysign deg2rad rad2deg float_power
 """
-#: By NumPy's ufunc: functions of tensors.
+#: NumPy ufunc -> function of tensors.
 UFUNCS: dict[Any, Callable[..., Tensor]] = {
     **{getattr(np, name): getattr(torch, name) for name in _SAME_NAMES.split()},
     np.power: torch.pow,
@@ -216,7 +216,7 @@ UFUNCS: dict[Any, Callable[..., Tensor]] = {
     np.rint: torch.round,
     np.invert: torch.bitwise_not,
 }
-#: Those that give real numbers of whole ones too.
+#: Ufuncs that return real numbers even for integers.
 REAL = {getattr(np, name) for name in _REAL_NAMES.split()}
 
 
@@ -268,7 +268,7 @@ def _joined(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
     return call
 
 
-#: By NumPy's function: functions of tensors with its arguments.
+#: NumPy function -> function of tensors with the same arguments.
 FUNCTIONS: dict[Any, Callable[..., Any]] = {
     np.where: _where,
     np.clip: _clip,
@@ -297,16 +297,16 @@ FUNCTIONS: dict[Any, Callable[..., Any]] = {
 }
 
 
-# ---- The state of a batch of scenes in torch tensors; what never changes stays in arrays of NumPy.
+# ---- The state of a batch of scenes in torch tensors; constant parts stay in NumPy arrays.
 
 _NEVER = torch.iinfo(torch.int64).max
 
 
 class TensorState:
-    """The columns of a `State` on a device, with its names and shapes, so that rules and conditions read both alike.
+    """The columns of a `State` on a device, with the same names and shapes, so that rules and conditions read both.
 
-    :ivar host: the state at the start; only what never changes is read from it.
-    :ivar tensors: root factor -> (d, N, B); `columns` are the same as arrays for rules.
+    :ivar host: the initial state; only its constant parts are read.
+    :ivar tensors: root factor -> (d, N, B); `columns` holds the same as arrays for rules.
     :ivar of_texts: relations that concern texts, (N, 1, B).
     """
 
@@ -326,16 +326,16 @@ class TensorState:
         self.faults = Faults(numbers.device)
 
     def moved(self, array: np.ndarray) -> Tensor:
-        """A copy on the device; real numbers have its dtype."""
+        """Return a copy on the device; real numbers get the dtype of `numbers`."""
         kind = {"b": torch.bool, "i": torch.int64, "f": self.numbers.real}[array.dtype.kind]
         return torch.tensor(np.ascontiguousarray(array), dtype=kind, device=self.numbers.device)
 
     def view(self, factor: type[Factor]) -> TensorArray:
-        """(B, N, d) of the factor's column."""
+        """Return a view (B, N, d) of the factor's column."""
         return self.columns[factor.root].transpose(2, 1, 0)
 
     def order(self) -> None:
-        """Recompute `rank`: some Order changed."""
+        """Recompute `rank` after a change of Order."""
         key = torch.full_like(self.rank, _NEVER)
         if Order in self.tensors:
             has = self.numbers.tensor(self.host.marks(Order))
@@ -346,7 +346,7 @@ class TensorState:
         self.rank.copy_(sequence.argsort(dim=0))
 
     def read_into(self, state: State) -> None:
-        """Copy the columns into a state of NumPy, which then are read-only; InputError where the device has a fault."""
+        """Copy the columns into a NumPy state, as read-only arrays; raise InputError if the device has a fault."""
         self.faults.check()
         for root, tensor in self.tensors.items():
             column = state.columns[root]
@@ -356,14 +356,14 @@ class TensorState:
 
 
 class Faults:
-    """Faults of steps, kept on the device until a person reads the state: to report at once would wait for it."""
+    """Faults of steps, kept on the device until the state is read, since an immediate report would block."""
 
     def __init__(self, device: torch.device) -> None:
         self._device = device
         self._found: dict[str, tuple[Tensor, Callable[[int], str]]] = {}
 
     def add(self, name: str, where: Tensor, told: Callable[[int], str]) -> None:
-        """Keep the place of the first fault of a kind: `where` (bool) is true. `told` makes the message of a place."""
+        """Keep the index of the first fault of a kind, where `where` (bool) is true; `told` makes its message."""
         if name not in self._found:
             self._found[name] = torch.full((), _NEVER, device=self._device), told
         flat = where.reshape(-1)
@@ -375,18 +375,18 @@ class Faults:
         self._found.clear()
 
     def check(self) -> None:
-        """:raises InputError: there is a fault."""
+        """:raises InputError: a fault was recorded."""
         for first, message in self._found.values():
             place = int(first)
             if place != _NEVER:
                 raise InputError(message(place))
 
 
-# ---- The outputs of all rules on torch tensors, combined as `Resolution` does with the preset "fixed".
+# ---- The outputs of all rules on torch tensors, combined like `Resolution` with the preset "fixed".
 
 
 class Setting(NamedTuple):
-    """A rule sets slots to values (d, n or 1, B or 1) where `here` (n or 1, B or 1) says so."""
+    """A rule sets slots to values (d, n or 1, B or 1) where `here` (n or 1, B or 1) is true."""
 
     rule: "TensorRule"
     place: int
@@ -406,7 +406,7 @@ class TensorResolution:
         self, kind: type[Output[Any]], factor: type[Factor], rule: "TensorRule", place: int, value: Tensor,
         mask: Tensor | None,
     ) -> None:  # fmt: skip
-        """An output of a rule; arguments as of `Resolution.add`."""
+        """Add an output of a rule; arguments as in `Resolution.add`."""
         if self._factors is not None and factor not in self._factors:
             return
         if kind is Aggregate or kind is Differential:
@@ -452,7 +452,7 @@ class TensorResolution:
     def _setting(
         self, factor: type[Factor], rule: "TensorRule", place: int, value: Tensor, mask: Tensor | None
     ) -> Setting:
-        """A setting with one value for each entity; a rule of several entities must give it in all rows alike."""
+        """Return a setting with a value per entity; a rule of several entities must return equal values in all rows."""
         width, column = len(self._state.tensors[factor]), self._state.tensors[factor]
         if value.is_floating_point() and not column.is_floating_point():
             raise unfit(factor, [rule.rule.name])
@@ -475,10 +475,10 @@ class TensorResolution:
         return Setting(rule, place, chosen[:, 0].permute(2, 1, 0), here.T)
 
     def _set(self, factor: type[Factor], settings: list[Setting], column: Tensor) -> Tensor:
-        """The column with the most specific settings written."""
+        """Return the column with the most specific settings applied."""
         if len(settings) > 1:
             self._find_conflicts(factor, settings, column)
-        ranked = sorted(settings, key=lambda each: each.rule.rule.priority(True))  # of equals the later is written last
+        ranked = sorted(settings, key=lambda each: each.rule.rule.priority(True))  # of equals the later rule wins
         for rule, place, values, here in ranked:
             at = rule.at[place]
             part = torch.where(here, values, column[:, at])
@@ -487,7 +487,7 @@ class TensorResolution:
         return column
 
     def _find_conflicts(self, factor: type[Factor], settings: list[Setting], column: Tensor) -> None:
-        """Two rules, neither more specific, that set a factor of one entity to different values."""
+        """Record faults: two rules, neither more specific, that set a factor of an entity to different values."""
         full = {}
         priorities = [each.rule.rule.priority(True) for each in settings]
         for second, later in enumerate(settings):
@@ -507,7 +507,7 @@ class TensorResolution:
                 self._state.faults.add(name, differs.T, self._told(factor, earlier.rule, later.rule, None))
 
     def _spread(self, setting: Setting, column: Tensor) -> tuple[Tensor, Tensor]:
-        """The values and rows of a setting for all slots."""
+        """Return the values and rows of a setting for all slots."""
         rule, place, values, here = setting
         all_values, rows = torch.zeros_like(column), torch.zeros_like(column[0], dtype=torch.bool)
         all_values[:, rule.at[place]] = values
@@ -517,7 +517,7 @@ class TensorResolution:
     def _told(
         self, factor: type[Factor], first: "TensorRule", second: "TensorRule", place: int | None
     ) -> Callable[[int], str]:
-        """The message for a place in (B, n): slots of the pattern, or all."""
+        """Return a function from an index in (B, n) to a message; n are the slots of the pattern, or all slots."""
 
         def told(index: int) -> str:
             i, k = divmod(index, self._state.slots if place is None else second.counts[place])
@@ -528,14 +528,14 @@ class TensorResolution:
 
 
 class TensorRule(CompiledRule):
-    """A `CompiledRule` on tensors; InputError where its relation or function has no counterpart there."""
+    """A `CompiledRule` on tensors; raises InputError if its relation or a function has no torch counterpart."""
 
     def __init__(self, rule: Rule, host: State, state: TensorState) -> None:
         super().__init__(replace(rule, relation=None), host, exact=False)
         mask = self.applies({})
         self._rows = None if mask is None else state.moved(mask)
         spoken = [self.speaks(place) for place in range(len(self.slots))]
-        #: As `speaks`, for each pattern.
+        #: For each pattern the result of `speaks`.
         self.spoken = [None if rows is None else state.moved(rows) for rows in spoken]
         self.rule = rule
         self.tensor_state = state
@@ -568,7 +568,7 @@ class TensorRule(CompiledRule):
             here = mask
             if output.where is not None:
                 where = numbers.tensor(output.where)
-                if where.ndim <= 1:  # one truth for all rows
+                if where.ndim <= 1:  # one value for all rows
                     where = where.reshape((1,) * (len(self.counts) + 2))
                 here = where if mask is None else mask & where
             resolution.put(type(output), factor, self, place, numbers.tensor(output.value), here)
@@ -598,7 +598,7 @@ def _check_relation(relation: Relation, name: str) -> None:
 
 
 def _holds(relation: Relation, state: TensorState) -> Tensor:
-    """As `Relation.holds`."""
+    """Return the same as `Relation.holds`, as a tensor."""
     match relation:
         case IsOn() | Contains():
             return is_on(state, whole=isinstance(relation, Contains))
@@ -607,9 +607,9 @@ def _holds(relation: Relation, state: TensorState) -> Tensor:
         case And() | Or():
             return reduce(and_ if isinstance(relation, And) else or_, (_holds(part, state) for part in relation.parts))
         case IsEqual() if relation.factor.root in state.tensors:
-            found = relation.holds(state)  # pyright: ignore[reportArgumentType]  # it reads columns alone
+            found = relation.holds(state)  # pyright: ignore[reportArgumentType]  # it reads only columns
             return state.numbers.tensor(found)
-        case _:  # of texts, which never change
+        case _:  # relations of texts, which never change
             if relation not in state.of_texts:
                 state.of_texts[relation] = state.moved(relation.holds(state.host))
             return state.of_texts[relation]
@@ -618,18 +618,18 @@ def _holds(relation: Relation, state: TensorState) -> Tensor:
 def evaluated_on_device(
     state: TensorState, rules: Iterable[TensorRule], wanted: frozenset[type[Factor]] | None
 ) -> TensorResolution:
-    """The outputs of the rules on the present state; see `evaluated`."""
+    """Return the outputs of the rules on the current state; see `evaluated`."""
     resolution, relations = TensorResolution(state, wanted), dict[Relation, Tensor]()
     for each in rules:
         each.call(relations, resolution)
     return resolution
 
 
-# ---- Who lies on whom, in torch tensors; the same formulas as in geometry.py.
+# ---- The relations is_on and overlaps in torch tensors; the same formulas as in geometry.py.
 
 
 def is_on(state: TensorState, whole: bool) -> Tensor:
-    """(N, N, B) bool; see `geometry.is_on`."""
+    """Return (N, N, B) bool; see `geometry.is_on`."""
     n, batch = state.slots, state.num_envs
     floors, placed = state.host.marks(Floor), state.host.marks(Position)
     things, tiles, grounds = ((~floors & placed).nonzero()[0], floors.nonzero()[0], (~placed).nonzero()[0])
@@ -649,7 +649,7 @@ def is_on(state: TensorState, whole: bool) -> Tensor:
 
 
 def overlaps(state: TensorState) -> Tensor:
-    """(N, N, B) bool; see `geometry.overlaps`."""
+    """Return (N, N, B) bool; see `geometry.overlaps`."""
     placed = state.numbers.tensor(state.host.marks(Position))[:, None]
     there = state.present & placed
     slots = torch.arange(state.slots, device=state.numbers.device)
@@ -660,8 +660,8 @@ def overlaps(state: TensorState) -> Tensor:
 
 
 def _lies_on(state: TensorState, i: Tensor, j: Tensor) -> tuple[Tensor, Tensor]:
-    """(n, m, B) whether circles (or points) i and j overlap, or the centre of i is inside polygon j; and whether all of
-    i lies inside j.
+    """Return (n, m, B), whether circles (or points) i and j overlap, or the centre of i is inside polygon j; and
+    whether i lies entirely inside j.
     """
     x = state.tensors[Position]
     size = state.tensors[Size][0] if Size in state.tensors else torch.zeros_like(state.drawn_size)
@@ -677,7 +677,7 @@ def _lies_on(state: TensorState, i: Tensor, j: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def _depth(state: TensorState, point: Tensor, j: Tensor, size: Tensor) -> Tensor:
-    """(n, m, B) how far points (2, n, m, B), relative to the positions of polygons j, lie inside; else negative."""
+    """Return (n, m, B), the depth of points (2, n, m, B), relative to the positions of polygons j; negative outside."""
     scale = size[j] / state.drawn_size[j]
     corners = state.corners[:, :, j] * scale
     count, most = state.corner_counts[j], len(corners)

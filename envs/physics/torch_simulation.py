@@ -1,4 +1,4 @@
-"""The steps of a simulator on a device of torch."""
+"""The steps of a simulator on a torch device."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -40,10 +40,10 @@ _INSTEAD = "make the simulator without device="
 
 
 class TensorSimulation:
-    """A batch of scenes that moves on a device. Nothing in a step waits for the device."""
+    """Simulate a batch of scenes on a device. Steps run asynchronously, without waiting for the device."""
 
     def __init__(self, host: State, rules: Sequence[Rule], preset: Preset, device: str) -> None:
-        """:raises InputError: the device cannot be used, or a scene needs what only the NumPy path does."""
+        """:raises InputError: the device is unavailable, or a scene needs a feature of the NumPy path."""
         _refuse(host, rules, preset)
         self._host, self._values = host, OwnValues(host, rules)
         self.state = TensorState(host, Numbers(pick_device(device), torch.float64))
@@ -71,9 +71,9 @@ class TensorSimulation:
             self._motion.step()
 
     def read(self) -> None:
-        """Bring the state of NumPy up to date.
+        """Update the NumPy state.
 
-        :raises InputError: two rules conflicted, or something is not finite or is outside the bounds of its factor.
+        :raises InputError: two rules conflicted, or a value is not finite or outside the bounds of its factor.
         """
         self.state.read_into(self._host)
         self._host.order()
@@ -83,8 +83,8 @@ class TensorSimulation:
             self._host.check_finite()
 
     def run(self, steps: np.ndarray, watch: RestWatch) -> tuple[np.ndarray, np.ndarray]:
-        """As `Simulator.run`. Scenes at rest are put back after each step of the others; once a window the program
-        waits for the device, to see whether any scene goes on.
+        """Run like `Simulator.run`. Scenes at rest are restored after each step of the others; once per window the
+        program waits for the device, to check whether any scene continues.
         """
         device, tensors = self.state.tensors[Position].device, self.state.tensors
         discs = self.state.moved(self._discs)
@@ -114,7 +114,7 @@ class TensorSimulation:
         return made.cpu().numpy(), rests.cpu().numpy()
 
     def _moving(self, discs: "Tensor") -> "Tensor":
-        """(B, n) bool: the discs that are there, alive and not done."""
+        """Return (B, n) bool, the discs that are present, alive and not done."""
         there = self.state.present[discs].T
         for factor, wanted in ((Alive, True), (Done, False)):
             if factor in self.state.tensors:
@@ -122,7 +122,7 @@ class TensorSimulation:
         return there
 
     def at_rest(self, slow: float) -> np.ndarray:
-        """(B,) bool: nothing is faster than `slow`."""
+        """Return (B,) bool, whether no entity is faster than `slow`."""
         if Velocity not in self.state.tensors:
             return np.ones(self.state.num_envs, dtype=bool)
         v = self.state.tensors[Velocity]
@@ -132,8 +132,8 @@ class TensorSimulation:
         """Add to the velocity of an entity.
 
         :param change: (2,) or (n, 2), an array or a tensor.
-        :param slots, scenes: (n,) where it is.
-        :param divided: by its mass; where that is 0, nothing happens.
+        :param slots, scenes: (n,) slots of the entity, and its scenes.
+        :param divided: divide by its mass; a mass of 0 leaves the velocity unchanged.
         """
         key = f"{name} {len(scenes)} {scenes[0]}"
         if key not in self._places:
@@ -149,7 +149,7 @@ class TensorSimulation:
 
 
 def _refuse(host: State, rules: Sequence[Rule], preset: Preset) -> None:
-    """:raises InputError: a scene or a rule needs what only the NumPy path does."""
+    """:raises InputError: a scene or a rule needs a feature of the NumPy path."""
     if preset != "fixed":
         raise InputError(f"the preset {preset!r} does not run on a device: take 'fixed', or {_INSTEAD}")
     answering = [rule.name for rule in rules if rule.at_contacts]
@@ -175,32 +175,32 @@ def _refuse(host: State, rules: Sequence[Rule], preset: Preset) -> None:
 
 # ---- The motion of a step on torch tensors: exact times of impact as in contacts.py, for all scenes at once.
 #
-# Each scene goes from one impact to the next, for a fixed number of impacts, so that nothing waits for the device. In a
-# scene with more, each disc then goes on until its next contact, and the rest comes in the next step.
+# Each scene advances from impact to impact, for a fixed number of impacts, so that nothing waits for the device. In a
+# scene with more impacts, each disc then moves until its next contact, and continues in the next step.
 
 
-#: Impacts of a scene within a step: the first number, and the second for each disc. A disc with more than the third
-#: number stays where it is for the rest of the step.
+#: Impacts of a scene within a step: the first number plus the second per disc. A disc with more impacts than the third
+#: number stays in place for the rest of the step.
 IMPACTS, IMPACTS_PER_DISC, MAX_IMPACTS = 4, 2, 8
-#: Slower approaches, and overlaps up to this share of the distance of centres, do not count.
+#: Minimal speed of an approach, and minimal overlap as a share of the distance of centres.
 STILL, TOUCH = 1e-12, 1e-9
-#: Rounds of pushing overlapping discs apart; all pairs of a round at once.
+#: Rounds that push overlapping discs apart, all pairs at once in each round.
 PUSHING = 4
 #: Rows of the numbers of discs.
 X, V, U, INVERSE, ENERGY, LASTS, COUNT = slice(0, 2), slice(2, 4), slice(4, 6), 6, 7, 8, 9
 
 
 class TensorMotion:
-    """Moves the discs of a state."""
+    """Move the discs of a state."""
 
     def __init__(self, state: TensorState, discs: np.ndarray, moves: bool, drifts: Sequence[TensorRule]) -> None:
-        """:param discs: (M,) slots. :param moves: velocities move discs. :param drifts: further rules for Position."""
+        """:param discs: (M,) slots. :param moves: whether velocities move discs. :param drifts: more Position rules."""
         self._state, self._moves, self._drifts = state, moves, drifts
         self._count, numbers = len(discs), state.numbers
         self._slots = numbers.tensor(discs)
         one, two = np.triu_indices(self._count, 1)
         self._one, self._two = numbers.tensor(one), numbers.tensor(two)
-        # Candidates in the order of ties: for each disc the walls, then discs of higher numbers.
+        # Candidates in the order of ties: for each disc the walls, then discs of higher indices.
         m, walls = self._count, np.arange(2 * self._count)
         owner, kind = np.concatenate([walls % m, one]), np.concatenate([walls // m - 2, two])
         order = np.lexsort((kind, owner))
@@ -230,7 +230,7 @@ class TensorMotion:
         drift = torch.where(active, (torch.where(going, v, 0.0) if self._moves else 0.0) + extra, 0.0)
         lasts = self._truth(InfiniteEnergy, False).to(x.dtype)[None]
         rows = torch.cat([x, v, drift, inverse[None], energy, lasts, torch.zeros_like(lasts)])
-        discs = torch.cat([rows, torch.zeros_like(rows[:, :1])], dim=1)  # the last stands for walls and for nobody
+        discs = torch.cat([rows, torch.zeros_like(rows[:, :1])], dim=1)  # the last row represents walls and no partner
         one, two = self._one, self._two
         meet = active[one] & active[two] & (movable[one] | movable[two])
         reach = radius[one] + radius[two]
@@ -252,7 +252,7 @@ class TensorMotion:
                 state.tensors[factor][:, self._slots] = values
 
     def _times(self, discs: Tensor, radius: Tensor, meet: Tensor, reach: Tensor) -> tuple[Tensor, Tensor]:
-        """When pairs (P, B) meet, and discs the walls of each axis (2, M, B); inf for never.
+        """Return the times until pairs meet (P, B), and until discs meet walls of each axis (2, M, B); inf for never.
 
         :param reach: (P, B) squares of the distances at which pairs meet.
         """
@@ -272,7 +272,7 @@ class TensorMotion:
         return pairs, torch.where(still, torch.inf, walls)
 
     def _impact(self, discs: Tensor, radius: Tensor, meet: Tensor, reach: Tensor, left: Tensor) -> Tensor:
-        """Go to the next impact of each scene, or to the end of the step; returns (B,) the seconds left after that."""
+        """Advance each scene to its next impact, or to the end of the step; return (B,) remaining seconds."""
         pairs, walls = self._times(discs, radius, meet, reach)
         times = torch.cat([walls.flatten(0, 1), pairs])[self._order]
         which = times.argmin(dim=0)
@@ -292,7 +292,7 @@ class TensorMotion:
         u1, u2 = me[U], other[U]
         if self._moves:
             u1, u2 = u1 + (v1 - me[V]), u2 + (v2 - other[V])
-        # Places may still approach where velocities do not; that ends at the contact.
+        # Drifts may still approach when velocities do not; remove this at the contact.
         total = me[INVERSE] + other[INVERSE]
         into = (u1[0] - u2[0]) * normal[0] + (u1[1] - u2[1]) * normal[1]
         push = torch.where((into > 0.0) & (total > 0.0), into / torch.where(total > 0.0, total, 1.0), 0.0) * normal
@@ -307,7 +307,7 @@ class TensorMotion:
         return left - time
 
     def _normal(self, me: Tensor, other: Tensor, second: Tensor) -> Tensor:
-        """(2, B) from the disc to what it meets: a wall of the x axis (-2), of the y axis (-1), or a disc."""
+        """Return (2, B), the unit vector from the disc to a wall of the x axis (-2), of the y axis (-1), or a disc."""
         apart = other[X] - me[X]
         distance = (apart[0] * apart[0] + apart[1] * apart[1]).sqrt()
         unit = apart / torch.where(distance > 0.0, distance, 1.0)
@@ -319,7 +319,7 @@ class TensorMotion:
     def _bounced(
         self, me: Tensor, other: Tensor, normal: Tensor, wall: Tensor
     ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-        """Velocities (2, B) and stored energies (1, B) of the two after the impact."""
+        """Return velocities (2, B) and stored energies (1, B) of both after the impact."""
         restitution, keep = self._parameter(Restitution), 1.0 - self._parameter(WallDamping)
         into = me[V][0] * normal[0] + me[V][1] * normal[1]
         off = (me[V] - (1.0 + restitution) * into * normal) * keep
@@ -339,7 +339,7 @@ class TensorMotion:
         return torch.where(speed > fastest, v * (fastest / torch.where(speed > 0.0, speed, 1.0)), v)
 
     def _pushed_apart(self, x: Tensor, radius: Tensor, meet: Tensor, reach: Tensor, inverse: Tensor) -> Tensor:
-        """Places (2, M, B) without overlaps, and inside the walls."""
+        """Return positions (2, M, B) pushed apart and inside the walls."""
         low, high = self._state.walls
         roomy = high - low > 2.0 * radius
         one, two = self._one, self._two
@@ -359,7 +359,7 @@ class TensorMotion:
         return x
 
     def _column(self, factor: type[Factor], default: float = 0.0) -> Tensor:
-        """(d, M, B) of the discs."""
+        """Return the discs' values of a factor, (d, M, B)."""
         column = self._state.tensors.get(factor)
         if column is not None:
             return column[:, self._slots]

@@ -1,6 +1,6 @@
 """SEGAR: tasks in a 2-D physics of factors, entities and rules, for studies of generalisation (Hjelm et al., 2022).
 
-A simulation of your own:
+Run a simulation of your own:
 
     from gumption.envs.segar import Simulator
 

@@ -1,10 +1,10 @@
-"""Named distributions of scenes: those of SEGAR's benchmark and of its four demonstrations; and levels drawn from them.
+"""Named distributions of scenes, from SEGAR's benchmark and its four demonstrations, and levels drawn from them.
 
-A name of the benchmark is a kind and a difficulty: "empty-easy", "objectsx2-hard", "tilesx3-medium", with any number
-of objects or tiles from 1 on. The preset "compat" has the distributions of the first release.
+A benchmark name joins a kind and a difficulty: "empty-easy", "objectsx2-hard", "tilesx3-medium". The number of objects
+or tiles is 1 to 20. The preset "compat" reproduces the distributions of the first release.
 
-"gates-2" and "gates-3" are walls of three gates between ball and goal. One lets the ball through. The others swallow it
-(gates-2), or swallow, destroy, stop or slow it (gates-3). Types of the test are never met in training.
+"gates-2" and "gates-3" are walls of three gates between ball and goal. One gate lets the ball through. The others
+swallow it (gates-2), or swallow, destroy, stop or slow it (gates-3). Gate types of the test never occur in training.
 """
 
 import json
@@ -77,10 +77,10 @@ Split = Literal["train", "test"]
 DIFFICULTIES = ("easy", "medium", "hard")
 OBJECTS: tuple[type[Entity], ...] = (Charger, Magnet, Bumper, Damper, Ball)
 TILES: tuple[type[Entity], ...] = (SandTile, MagmaTile, Hole, FireTile)
-#: The most objects or tiles of a configuration: more do not fit between the walls.
+#: Maximal number of objects or tiles of a configuration: more do not fit between the walls.
 MOST = 20
 
-#: The places of golf ball, goal and the others.
+#: Distributions of position, by difficulty: of the golf ball, of the goal, and of all other things.
 _PLACES: dict[str, tuple[type[Noise], type[Noise], type[Noise]]] = {
     "easy": (Center, RandomTopRightLocation, RandomTopLocation),
     "medium": (RandomBottomLocation, RandomTopLocation, RandomMiddleLocation),
@@ -90,10 +90,10 @@ _PLACES: dict[str, tuple[type[Noise], type[Noise], type[Noise]]] = {
 
 @checked
 def configuration(name: str, preset: Preset = "fixed", split: Split = "train") -> Initialization:
-    """The distribution of scenes of a name, or of "module:name" of your own, which has its preset; InputError where
-    there is none.
+    """Return the distribution of scenes with this name, or your own as "module:name", which keeps its own preset.
 
-    :param split: of walls of gates, which have other types in the test.
+    :param split: selects the gate types of a wall; training and test have different types.
+    :raises InputError: no such distribution.
     """
     if name in WALLS:
         return _wall(name, split, preset)
@@ -104,7 +104,7 @@ def configuration(name: str, preset: Preset = "fixed", split: Split = "train") -
 
 
 def configuration_names() -> list[str]:
-    """The names of all configurations, with up to three objects or tiles."""
+    """Return the names of all configurations with at most three objects or tiles."""
     kinds = ["empty", *(f"{kind}x{n}" for kind in ("objects", "tiles") for n in (1, 2, 3))]
     return [*(f"{kind}-{difficulty}" for kind in kinds for difficulty in DIFFICULTIES), *_DEMONSTRATIONS, *WALLS]
 
@@ -142,7 +142,7 @@ def _object_priors(difficulty: str, preset: Preset) -> list[Prior]:
     if difficulty == "easy":
         return priors
     spread, least = (0.1, 0.5) if difficulty == "medium" else (0.4, 0.0)
-    # Clipping to (-0.5, -1.0) gave -1 always.
+    # The first release clipped to (-0.5, -1.0), which always gives -1.
     damper = GaussianNoise(-1.0, spread, clip=(-1.0, -least)) if preset == "fixed" else -1.0
     priors += [
         *_signs(spread),
@@ -170,24 +170,24 @@ def _tile_priors(difficulty: str, preset: Preset) -> list[Prior]:
     if difficulty == "hard":
         priors.append(Prior(Size, GaussianNoise(0.2, 0.01, clip=(0.1, 0.3)), entity_type=Object))
     if preset == "fixed":
-        # Otherwise the goal burns the ball before it is reached.
+        # Otherwise the goal burns the ball before the ball reaches it.
         priors += [Prior(Friction, 0.0, entity_type=GoalTile), Prior(Heat, 0.0, entity_type=GoalTile)]
     return priors
 
 
 def _signs(spread: float) -> list[Prior]:
-    """Charges and magnets are positive or negative."""
+    """Return priors that make charges and magnets positive or negative with equal probability."""
     either = GaussianMixtureNoise((-1.0, 1.0), (spread, spread))
     return [Prior(Charge, either, entity_type=Charger), Prior(Magnetism, either, entity_type=Magnet)]
 
 
 def _hull(preset: Preset) -> Any:
-    """The first release drew one polygon for all tiles of all levels, before any seed was set."""
+    """Return the shape of tiles; the first release used one polygon for all tiles, drawn before any seed was set."""
     return RandomConvexHull(0.3) if preset == "fixed" else random_convex_hull(0.3, np.random.default_rng(0))
 
 
 def _tile_size(preset: Preset, largest: float) -> list[Prior]:
-    """Sizes of tiles, which changed no shape in the first release; here they would, so "fixed" leaves them out."""
+    """Return the prior of tile sizes; none for "fixed", where it would scale shapes (the first release did not)."""
     size = GaussianNoise(1.0, 0.01, clip=(0.5, largest))
     return [] if preset == "fixed" else [Prior(Size, size, entity_type=Tile)]
 
@@ -262,7 +262,7 @@ def _invisiball(preset: Preset) -> Initialization:
 
 
 def _billiards(preset: Preset) -> Initialization:
-    """Ten balls in a triangle whose lowest is in the middle, and four holes in the corners."""
+    """Return ten balls in a triangle whose lowest ball lies at the centre, and four holes in the corners."""
     half = 0.101
     rack = [((2 * place - row) * half, row * sqrt(3) * half) for row in range(4) for place in range(row + 1)]
     corners = [(x, y) for x in (-0.9, 0.9) for y in (-0.9, 0.9)]
@@ -279,13 +279,13 @@ def _billiards(preset: Preset) -> Initialization:
     )
 
 
-#: Walls of gates -> what the gates do that do not let the ball through, all equally often.
+#: Wall -> effects of the gates that do not let the ball through, drawn with equal probability.
 WALLS = {"gates-2": ("swallows",), "gates-3": ("swallows", "destroys", "stops", "slows")}
 
 
 @cache
 def _wall(name: str, split: Split, preset: Preset) -> Initialization:
-    """Three gates with posts between them, in any order, the ball below and the goal above."""
+    """Return three gates in random order with posts between them, the ball below and the goal above."""
     harmful = [gates(split, deed) for deed in WALLS[name]]
     shares: dict[type[Entity] | str, float] = {kind: 1 / len(harmful) / len(some) for some in harmful for kind in some}
     through, others = ThingFactory(gates(split, THROUGH)), ThingFactory(shares)
@@ -311,11 +311,11 @@ _DEMONSTRATIONS: dict[str, Callable[[Preset], Initialization]] = {
 }
 
 
-# ---- Levels: scenes drawn from a configuration for training or for the test, by name or in files.
+# ---- Levels: scenes drawn from a configuration for training or test, by name or in files.
 #
-# The name of a level identifies it: "objectsx2-hard/train/0/17" is number 17 of the training levels with the seed 0,
-# and "objectsx2-hard@compat/train/0/17" that of the preset "compat". Training and test levels come from different
-# random streams, so that no level is in both.
+# A name identifies a level: "objectsx2-hard/train/0/17" is number 17 of the training levels with seed 0, and
+# "objectsx2-hard@compat/train/0/17" is the same number with the preset "compat". Training and test levels come from
+# different random streams.
 
 FORMAT = SplitFormat("gumption/segar-levels/1")
 _STREAMS: dict[Split, int] = {"train": 0, "test": 1}
@@ -325,8 +325,8 @@ _STREAMS: dict[Split, int] = {"train": 0, "test": 1}
 class Levels:
     """Levels of one distribution.
 
-    :ivar name: of the configuration; None for a distribution of your own that has no "module:name".
-    :ivar first: the number of the first level.
+    :ivar name: name of the configuration; None for a distribution of your own without "module:name".
+    :ivar first: number of the first level.
     """
 
     name: str | None
@@ -341,17 +341,17 @@ class Levels:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The name of each level. Without its file, a level of your own distribution cannot be drawn from the name."""
+        """Return the name of each level. A level named "own/..." can only be read from its file."""
         stem = self.name or "own"
         preset = "" if self.initialization.preset == "fixed" else f"@{self.initialization.preset}"
         numbers = range(self.first, self.first + len(self))
         return tuple(f"{stem}{preset}/{self.split}/{self.seed}/{number}" for number in numbers)
 
     def save(self, path: str | Path, *, force: bool = False) -> bool:
-        """Write a file with sha256; False where it is there already, byte for byte.
+        """Write a file with a sha256 checksum; return False if the same bytes are already there.
 
-        :param force: replace other content.
-        :raises InputError: the file has other content, or cannot be written.
+        :param force: replace different content.
+        :raises InputError: the file has different content, or cannot be written.
         """
         parameters = {
             "configuration": self.name, "split": self.split, "seed": self.seed, "first": self.first,
@@ -372,12 +372,12 @@ def draw_levels(
     first: Whole = 0,
     preset: Preset = "fixed",
 ) -> Levels:
-    """n levels.
+    """Draw n levels.
 
-    :param distribution: the name of a configuration, or a distribution of your own, which has its preset, or its
-        "module:name".
-    :param first: the number of the first level; a level does not depend on how many are drawn.
-    :raises InputError: no configuration of this name, or things that cannot be placed; the message names the level.
+    :param distribution: name of a configuration, or a distribution of your own (or its "module:name"), which keeps its
+        own preset.
+    :param first: number of the first level; a level does not depend on n.
+    :raises InputError: no configuration with this name, or things that cannot be placed; the message names the level.
     """
     name = distribution if isinstance(distribution, str) else None
     initialization = configuration(name, preset, split) if name is not None else distribution
@@ -393,7 +393,7 @@ def draw_levels(
 
 @checked
 def level(name: str) -> Scene:
-    """The level of a name; InputError where it is no name of a level."""
+    """Draw the level with this name; raise InputError if the name is malformed."""
     found = re.fullmatch(r"([^/@]+)(?:@(fixed|compat))?/(train|test)/(\d{1,18})/(\d{1,18})", name)
     if not found:
         raise InputError(
@@ -409,7 +409,7 @@ def level(name: str) -> Scene:
 def load_levels(path: str | Path) -> Levels:
     """Read a file of levels.
 
-    :raises InputError: no such file, another schema, a changed byte, or a level that is no scene; the message names it.
+    :raises InputError: no such file, another schema, a changed byte, or an invalid scene; the message names it.
     """
     path = Path(path)
     content = FORMAT.unseal(read_file(path), path)
@@ -432,8 +432,8 @@ def load_levels(path: str | Path) -> Levels:
 
 
 def find_levels(given: Any, split: Split, *, n: int, seed: int, preset: Preset) -> Levels:
-    """Levels as the setting `levels` of an environment names them: `Levels`, a file of them, or a distribution of which
-    they are drawn.
+    """Return the levels that the setting `levels` of an environment specifies: `Levels`, a file, or a distribution to
+    draw from.
 
     :raises InputError: no such configuration or file, or scenes that cannot be placed.
     """
@@ -447,7 +447,7 @@ def find_levels(given: Any, split: Split, *, n: int, seed: int, preset: Preset) 
 
 @checked
 def check_replay(levels: Levels) -> None:
-    """Draw the levels again, and compare; InputError names a level that differs."""
+    """Draw the levels again and compare; raise InputError with the name of the first level that differs."""
     distribution = levels.name or levels.initialization
     preset = levels.initialization.preset
     drawn = draw_levels(distribution, levels.split, n=len(levels), seed=levels.seed, first=levels.first, preset=preset)
@@ -460,7 +460,7 @@ def check_replay(levels: Levels) -> None:
 
 @checked
 def check_disjoint(first: Levels, second: Levels) -> None:
-    """:raises InputError: a level is in both; the message names it."""
+    """Check that two sets share no scene. :raises InputError: a level is in both; the message names it."""
     known = {_content(scene): name for name, scene in zip(first.names, first.scenes, strict=True)}
     for name, scene in zip(second.names, second.scenes, strict=True):
         if (there := known.get(_content(scene))) is not None:

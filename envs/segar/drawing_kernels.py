@@ -1,7 +1,7 @@
-"""Loops over environments, things and pixels, compiled by numba; `gumption.envs.segar.render` calls them.
+"""Numba kernels of `gumption.envs.segar.render`: loops over environments, things and pixels.
 
-Boundaries between rows and columns of pixels are whole numbers: pixel (r, c) has its centre at (r + 0.5, c + 0.5). The
-pictures of a scene and of its mirror image are mirror images.
+Pixel boundaries lie at integers: the centre of pixel (r, c) is (r + 0.5, c + 0.5). The picture of a mirrored scene is
+the mirrored picture.
 """
 
 from typing import NamedTuple
@@ -11,11 +11,11 @@ from numba import njit
 
 from gumption.envs.physics.state import ABSENT, CIRCLE
 
-_TINY = 1e-9  # of a pixel: a polygon has the pixels whose centres are on its edges, on all sides alike
+_TINY = 1e-9  # pixels: tolerance, so that pixel centres on an edge belong to the polygon, on all sides alike
 
 
 class Things(NamedTuple):
-    """The columns of a state that drawing needs."""
+    """State columns that drawing reads."""
 
     positions: np.ndarray  # (2, N, B)
     sizes: np.ndarray  # (N, B)
@@ -31,21 +31,21 @@ class Things(NamedTuple):
 
 
 class Floors(NamedTuple):
-    """Background and tiles as they were painted last, and what they were painted of."""
+    """Cached pictures of background and tiles, and the values they were painted from."""
 
     pictures: np.ndarray  # (B, R, R, 3) uint8
-    stale: np.ndarray  # (B,) bool, to be painted again whatever the tiles
-    seen: np.ndarray  # (4, N, B): x, y, size and visibility of the tiles
+    stale: np.ndarray  # (B,) bool, repaint even if no tile changed
+    seen: np.ndarray  # (4, N, B): x, y, size and visibility of the tiles when painted
     sequence: np.ndarray  # (N, B)
 
 
 @njit(cache=True)
 def paint(out: np.ndarray, floors: Floors, textures: np.ndarray, things: Things, centred: bool) -> None:
-    """Paint a picture of each environment.
+    """Paint a picture of each environment into `out`.
 
     :param out: (B, R, R, 3) uint8.
-    :param textures: (B, N + 1, P, P, 3) uint8, one tile of the pattern of each thing and, last, of the background.
-    :param centred: polygons are drawn with the centre of their bounding box at the position.
+    :param textures: (B, N + 1, P, P, 3) uint8, one period of the pattern of each thing and, last, of the background.
+    :param centred: place the centre of a polygon's bounding box at its position.
     """
     slots, num_envs = things.kinds.shape
     for b in range(num_envs):
@@ -65,14 +65,14 @@ def paint(out: np.ndarray, floors: Floors, textures: np.ndarray, things: Things,
 
 @njit(cache=True)
 def _copy(to: np.ndarray, of: np.ndarray) -> None:
-    """Flat arrays: this loop becomes one instruction to copy memory."""
+    """Copy a flat array; the compiler turns this loop into one memory copy."""
     for i in range(to.shape[0]):
         to[i] = of[i]
 
 
 @njit(cache=True, inline="always")
 def _tiles_changed(floors: Floors, things: Things, b: int) -> bool:
-    """Whether a tile is not as it was at the last call; takes note of how it is."""
+    """Return whether a tile changed since the last call, and store the current values."""
     changed = False
     for n in range(things.kinds.shape[0]):
         if floors.sequence[n, b] != things.sequence[n, b]:
@@ -129,7 +129,7 @@ def _paste(image: np.ndarray, texture: np.ndarray, things: Things, n: int, b: in
 
 @njit(cache=True)
 def _circle(image: np.ndarray, texture: np.ndarray, row: int, column: int, radius: int, outlined: bool) -> None:
-    """The pixels whose centres are in the circle."""
+    """Paint the pixels whose centres lie in the circle."""
     first, last = max(row - radius, 0), min(row + radius, image.shape[0])
     above, here = _half_width(radius, first - 1 - row), _half_width(radius, first - row)
     for r in range(first, last):
@@ -142,15 +142,15 @@ def _circle(image: np.ndarray, texture: np.ndarray, row: int, column: int, radiu
 
 @njit(cache=True)
 def _half_width(radius: int, down: int) -> int:
-    """Pixels on each side of the circle's centre in the row so far below it."""
-    twice = 2 * down + 1  # to the centre of the pixels, a whole number
+    """Return the half width of the circle, in pixels, in the row `down` rows below its centre."""
+    twice = 2 * down + 1  # twice the distance to the pixel centres, an integer
     rest = 4 * radius * radius - twice * twice
     return int((np.sqrt(rest) + 1) / 2) if rest > 0 else 0
 
 
 @njit(cache=True)
 def _polygon(image: np.ndarray, texture: np.ndarray, points: np.ndarray, outlined: bool) -> None:
-    """The pixels whose centres are in the convex polygon of these (V, 2) columns and rows."""
+    """Paint the pixels whose centres lie in a convex polygon with corners (V, 2), as (column, row)."""
     left, _ = _between(points[:, 0].min(), points[:, 0].max())
     top, bottom = _between(points[:, 1].min(), points[:, 1].max())
     first, last = max(top, 0), min(bottom, image.shape[0])
@@ -166,11 +166,11 @@ def _polygon(image: np.ndarray, texture: np.ndarray, points: np.ndarray, outline
 
 @njit(cache=True)
 def _row(image: np.ndarray, texture: np.ndarray, r: int, top: int, left: int, spans: tuple[int, int, int, int]) -> None:
-    """The pixels of a row from spans[0] to spans[1]: the pattern from spans[2] to spans[3], black outside these."""
+    """Paint row r from spans[0] to spans[1]: the pattern from spans[2] to spans[3], black elsewhere."""
     period, start = np.uint32(texture.shape[0]), max(spans[0], 0)
     line, place = np.uint32(r - top) % period, np.uint32(start - left) % period
     for c in range(start, min(spans[1], image.shape[1])):
-        kept = np.uint8(spans[2] <= c and c < spans[3])  # a product takes less time than a branch
+        kept = np.uint8(spans[2] <= c and c < spans[3])  # a product is faster than a branch
         image[r, c, 0] = texture[line, place, 0] * kept
         image[r, c, 1] = texture[line, place, 1] * kept
         image[r, c, 2] = texture[line, place, 2] * kept
@@ -181,7 +181,7 @@ def _row(image: np.ndarray, texture: np.ndarray, r: int, top: int, left: int, sp
 
 @njit(cache=True)
 def _span(points: np.ndarray, y: float) -> tuple[int, int]:
-    """The columns whose pixel centres are in the polygon at the height y, as (start, stop); (0, 0) for none."""
+    """Return the columns (start, stop) whose pixel centres lie in the polygon at row coordinate y; (0, 0) if none."""
     least, most = np.inf, -np.inf
     x0, y0 = points[-1, 0], points[-1, 1]
     for i in range(points.shape[0]):
@@ -200,5 +200,5 @@ def _span(points: np.ndarray, y: float) -> tuple[int, int]:
 
 @njit(cache=True)
 def _between(least: float, most: float) -> tuple[int, int]:
-    """The pixels whose centres are between these, as (start, stop)."""
+    """Return the pixels (start, stop) whose centres lie between two coordinates."""
     return int(np.ceil(least - 0.5 - _TINY)), int(np.floor(most - 0.5 + _TINY)) + 1

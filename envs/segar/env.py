@@ -1,4 +1,4 @@
-"""SEGAR's environments: one simulator plays the levels of a batch as one batch of scenes."""
+"""SEGAR's environments: one simulator steps a batch of levels as a batch of scenes."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -73,7 +73,7 @@ class SegarSettings:
     :ivar laws: "counterfactual": tiles do what other tiles do, and objects what other objects do. See `Dials`.
     """
 
-    # A memory keeps the content of these, not their names.
+    # A memory stores the content of these settings, not their names.
     CONTENT: ClassVar = ("levels", "partition", "num_levels", "level_seed")
 
     levels: str | PathLike[str] | Mapping[str, Any] | Initialization | Levels | None = None
@@ -97,16 +97,16 @@ class SegarSettings:
             raise InputError(f"directions is {self.directions}; it is 0, or at least 3")
 
     def observer(self, only_visible: bool) -> OneObservation:
-        """The observation of a batch; see `make_observation`."""
+        """Return the observation of a batch; see `make_observation`."""
         given = self.observation
         if given == "rgb":
             given = ObservationSettings(renderer=RendererSettings(resolution=self.resolution, preset=self.preset))
         return make_observation(given, only_visible, Dials(self.names, self.laws, with_gates=True))
 
     def load_levels(self, usual: Any) -> Levels:
-        """The levels that are played.
+        """Return the levels to play.
 
-        :param usual: those of the task, where none are given.
+        :param usual: the task's levels, used if the setting `levels` is None.
         :raises InputError: no such configuration or file, or scenes that cannot be placed.
         """
         given = usual if self.levels is None else self.levels
@@ -123,15 +123,15 @@ class SandboxSettings(SegarSettings):
     task: str | Task | type[Task] = "PuttPutt"
 
 
-#: Directions that facts are about where actions are forces in a box.
+#: Number of push directions that facts describe if actions are forces in a box.
 DIRECTIONS = 8
 _OPTIONS = ("scene", "level")
 
 
 class SegarVectorEnv(NativeVectorEnv):
-    """A batch of environments; the single ones below describe rewards and ends.
+    """A batch of environments; the classes of single environments below document rewards and termination.
 
-    :cvar task_name: of its task; None where the settings name it.
+    :cvar task_name: name of the task; None if the settings name it.
     """
 
     task_name: ClassVar[str | None] = None
@@ -158,7 +158,7 @@ class SegarVectorEnv(NativeVectorEnv):
         self._fresh = False
         count = self.settings.directions or DIRECTIONS
         turns = 2 * pi * np.arange(count) / count
-        #: (A, 2) unit vectors; the first one is zero where "no force" is an action.
+        #: (A, 2) unit vectors; the first vector is zero if "no force" is an action.
         self._directions = np.stack([np.cos(turns), np.sin(turns)], axis=1)
         bound = self.settings.action_max
         action_space: spaces.Space[Any] = spaces.Box(-bound, bound, (2,), np.float32)
@@ -170,7 +170,7 @@ class SegarVectorEnv(NativeVectorEnv):
             if self.settings.directions:
                 raise InputError(f"directions are of forces; the actions of the task {self.task.name} are its own")
             action_space = self.task.action_space
-        #: How many candidates an action is chosen among, for masks and facts.
+        #: Number of candidate actions, for masks and facts.
         self._choices = int(action_space.n) if isinstance(action_space, spaces.Discrete) else len(self._directions)
         super().__init__(num_envs, render_mode, autoreset_mode, self._observation.space, action_space)
         seeds = [crc32(name.encode()) for name in self.levels.names]
@@ -225,7 +225,7 @@ class SegarVectorEnv(NativeVectorEnv):
         playing = ~self._idle
         reward = np.where(playing, self._reward, 0.0).astype(np.float32)
         over = self._ended & playing
-        # In the code of 2022 an episode has one step more, in which nothing moves.
+        # In the code of 2022 an episode has one more step, in which nothing moves.
         return reward, over, (self.steps >= self.settings.max_steps + self._compat) & playing & ~over
 
     def renew(self, columns: np.ndarray, rng: np.random.Generator) -> None:
@@ -233,7 +233,7 @@ class SegarVectorEnv(NativeVectorEnv):
         self._put(columns, self._all, rows, rows, self._looks([self._seeds[row] for row in rows.tolist()], rng))
 
     def set_up(self, columns: np.ndarray, options: Mapping[str, Any], rng: np.random.Generator) -> None:
-        """Options: "scene", as data, or "level", a name or a number of this batch's levels."""
+        """Start episodes from reset options: "scene", as data, or "level", a name or number of this batch's levels."""
         refuse_unknown("reset", options, _OPTIONS)
         if len(options) > 1:
             raise InputError(f"reset options are {shown(dict(options))}; one of {' and '.join(_OPTIONS)} is given")
@@ -247,7 +247,7 @@ class SegarVectorEnv(NativeVectorEnv):
             self._put(columns, self._all, rows, rows, looks)
             return
         seed = 0 if scene is not None else crc32(str(chosen).encode(errors="replace"))
-        # A scene says what is in it; a level is played by the laws of this world.
+        # A scene is played as it is; a level is played under the laws of this environment.
         given = self._by_laws([level(chosen)])[0] if scene is None else Scene.read(scene, "scene")  # pyright: ignore[reportArgumentType]
         read = self._adapted(given, seed)
         self.task.check(State([read]))
@@ -313,7 +313,7 @@ class SegarVectorEnv(NativeVectorEnv):
         return self._affordances(self.state, self._actors, self.pushed())
 
     def pushed(self) -> np.ndarray:
-        """(B, A, 2) the velocity of the actor after the force of each direction; 0 for a task whose actions are no
+        """Return (B, A, 2), the actor's velocity after a force in each direction; 0 if the task's actions are not
         forces."""
         if not self._forces:
             return np.zeros((self.num_envs, self._choices, 2))
@@ -367,12 +367,12 @@ class SegarVectorEnv(NativeVectorEnv):
     _STATE = ("level", "steps", "_look", "_idle")
 
     def _state(self) -> dict[str, Any]:
-        """Without earlier frames of an observation; InputError where an episode plays a scene of reset options."""
+        """Return the state without earlier frames; raise InputError if an episode plays a scene from reset options."""
         if (self.level == len(self.levels)).any():
             raise InputError("only levels of the environment can be saved; an episode plays a scene of reset options")
         moving = {factor.__name__: column.copy() for factor, column in self.state.columns.items()}
         asked = self._before, self._action, self.state
-        first = of_task(self.task, "reward", *asked)  # of episodes that have had no step yet
+        first = of_task(self.task, "reward", *asked)  # for episodes without a step so far
         standing = {
             "reward": np.where(self.steps == 0, first, self._reward),
             "over": self._ended.copy(),
@@ -405,20 +405,20 @@ class SegarVectorEnv(NativeVectorEnv):
     # ---- inside
 
     def _given(self, actions: np.ndarray) -> np.ndarray:
-        """(B, ...) the actions of the task: of forces (B, 2)."""
+        """Return the task's actions (B, ...); forces are (B, 2)."""
         if not self._forces or not self.settings.directions:
             return actions
         return self._directions[actions] * self.settings.action_max
 
     def _looks(self, seeds: list[int], rng: np.random.Generator) -> list[int]:
-        """The seeds of textures: those of the levels; in the code of 2022 new ones in each episode."""
+        """Return the texture seeds: the levels' own; with "compat" new seeds per episode, as in the code of 2022."""
         return rng.integers(2**32, size=len(seeds)).tolist() if self._compat else seeds
 
     def _by_laws(self, scenes: Sequence[Scene]) -> list[Scene]:
         return self.dials.exchanged(scenes, self.levels.scenes)
 
     def _check_laws(self) -> None:
-        """:raises InputError: by other laws the levels lack what the task needs."""
+        """Check the levels. :raises InputError: they lack an entity of the task, perhaps due to counterfactual laws."""
         try:
             self.task.check(self._all)
         except InputError as error:
@@ -438,7 +438,7 @@ class SegarVectorEnv(NativeVectorEnv):
         return replace(scene, sim=replace(scene.sim, **changes)) if changes else scene
 
     def _play(self, state: State) -> None:
-        """Go on with a state that has one scene for each environment."""
+        """Continue with a state that has one scene per environment."""
         self.task.check(state)
         self.state = state
         self.simulator = Simulator(state, preset=self.settings.preset)
@@ -452,7 +452,7 @@ class SegarVectorEnv(NativeVectorEnv):
         self._observation.begin(state, np.arange(self.num_envs), self._look.tolist())
 
     def _make_room(self, scene: Scene, columns: np.ndarray) -> None:
-        """Give the batch slots for a scene in these columns that has other entities than the levels."""
+        """Enlarge the layout of the batch, so that a scene with other entities than the levels fits these columns."""
         others = set(range(self.num_envs)).difference(columns.tolist())
         playing = [self.state.scene(i) if i in others else self._all.scenes[0] for i in range(self.num_envs)]
         layout, time = Layout.of([*self._all.scenes, *playing, scene]), self.simulator.time
@@ -477,12 +477,12 @@ class SegarVectorEnv(NativeVectorEnv):
 
 
 def _copied(state: State, which: np.ndarray) -> tuple[np.ndarray, list[np.ndarray]]:
-    """The numbers of some scenes, and copies of their arrays that steps change."""
+    """Return the columns of the masked scenes, and copies of their arrays that steps change."""
     columns = np.flatnonzero(which)
     return columns, state.moving(columns)
 
 
-# ---- The tasks by name, and single environments that are batches of one.
+# ---- Environments of each task; a single environment is a batch of size 1.
 
 
 class PuttPuttVectorEnv(SegarVectorEnv):
@@ -510,25 +510,25 @@ class BilliardsVectorEnv(SegarVectorEnv):
 
 
 class SegarEnv(NativeEnv):
-    """A task in SEGAR's sandbox, by default PuttPutt, or one of your own (Hjelm et al., 2022, SEGAR, section 4).
+    """A task in SEGAR's sandbox, by default PuttPutt, or a task of your own (Hjelm et al., 2022, SEGAR, section 4).
 
-    Description: a scene of entities with factors, which rules change, and a task in it: what actions do to the factors,
-    and reward and end by states and actions. Each episode plays one of `num_levels` scenes of a distribution.
+    Description: rules change the factors of the entities in a scene. A task defines the effect of actions on factors,
+    the reward and the end of an episode. Each episode plays one of `num_levels` scenes of a distribution.
 
-    Observation: "rgb" Box (64, 64, 3) uint8, in textures that show factors; or factors themselves, or both, or any
+    Observation: "rgb" Box (64, 64, 3) uint8, in textures that show factors; or the factors as numbers, or both, or any
     function of the states of your own; see `ObservationSettings`.
 
-    Actions: those of the task; by default Box (2,) float32 within +-`action_max`: a force on its actor, as in
-    `PuttPuttEnv`. Then `sub_steps` steps of 0.01 s pass.
+    Actions: the task's; by default Box (2,) float32 within +-`action_max`: a force on the actor, as in `PuttPuttEnv`.
+    The simulator then makes `sub_steps` steps of 0.01 s.
 
-    Reward: that of the task, for the state before the action, the action, and the state after it.
+    Reward: a function of the task of the state before the action, the action, and the state after it.
 
     Termination: `done` of the task. Truncation: after `max_steps`.
 
-    Info: `success`, and `mass`, `velocity`, `acceleration`, `alive` of the actor as far as it has them, those of the
-    task, `level`, `scene` and `action_mask` as of `PuttPuttEnv`; the scene names its rules.
+    Info: `success`; `mass`, `velocity`, `acceleration` and `alive` of the actor, as far as it has these factors; infos
+    of the task; `level`, `scene` and `action_mask` as in `PuttPuttEnv`; the scene names its rules.
 
-    Reset options: `level` or `scene`, as of `PuttPuttEnv`.
+    Reset options: `level` or `scene`, as in `PuttPuttEnv`.
     """
 
     batched: type[SegarVectorEnv] = SegarVectorEnv
@@ -546,23 +546,23 @@ class SegarEnv(NativeEnv):
 class PuttPuttEnv(SegarEnv):
     """Bring a golf ball to the goal, past objects and over tiles (Hjelm et al., 2022, SEGAR, section 4.4).
 
-    Description: a ball lies on a table between walls, with a goal and, in most configurations, charged, magnetic,
-    speeding and slowing objects that it collides with, or tiles of sand, magma and fire and holes that it rolls over.
-    The rules of motion are those of the simulator. Each episode plays one of `num_levels` scenes that were drawn from a
-    distribution: an epistemic POMDP. Training and test levels come from different random streams.
+    Description: a ball lies on a table between walls, with a goal. Most configurations add charged, magnetic, speeding
+    and slowing objects that it collides with, or tiles (sand, magma, fire, holes) that it rolls over. The simulator
+    defines the motion. Each episode plays one of `num_levels` scenes drawn from a distribution: an epistemic POMDP.
+    Training and test levels come from different random streams.
 
-    Observation: "rgb" Box (64, 64, 3) uint8, in textures that show factors; or factors themselves, or both; see
+    Observation: "rgb" Box (64, 64, 3) uint8, in textures that show factors; or the factors as numbers, or both; see
     `ObservationSettings`.
 
     Actions: Box (2,) float32 within +-`action_max`: a force on the ball, which changes its velocity by force / mass at
-    once. With `directions`=n Discrete(n + 1): no force, or one of n directions. Then `sub_steps` steps of 0.01 s pass.
+    once. With `directions`=n Discrete(n + 1): no force, or one of n directions. `sub_steps` steps of 0.01 s follow.
 
-    Reward: -D^2, D the distance of ball and goal in diagonals of the arena; -100 more once the ball is destroyed.
+    Reward: -D^2, D the distance from ball to goal in diagonals of the arena; -100 more once the ball is destroyed.
 
     Termination: D <= 0.01, or the ball is destroyed or fell into a hole. Truncation: after `max_steps`.
 
     Info: `success` (the goal was reached), `distance` (D), `mass`, `velocity`, `acceleration`, `alive` of the ball,
-    `level` (its name; of a batch its number), `scene` (as data), `action_mask` (of the directions: all are open).
+    `level` (its name; in a batch its number), `scene` (as data), `action_mask` (over directions, always all ones).
 
     Reset options: `level` (a name such as "objectsx2-hard/test/0/17", or a number of this environment's levels) or
     `scene` (as data).
@@ -576,7 +576,7 @@ class PuttPuttNegDistEnv(SegarEnv):
 
     Description: as `PuttPuttEnv`. Observation, Actions: as there.
 
-    Reward: -D, the distance of ball and goal in diagonals of the arena; -100 more once the ball is destroyed.
+    Reward: -D, D the distance from ball to goal in diagonals of the arena; -100 more once the ball is destroyed.
 
     Termination: D <= 0.01, or the ball is destroyed or fell into a hole. Truncation: after `max_steps`.
 
@@ -587,12 +587,12 @@ class PuttPuttNegDistEnv(SegarEnv):
 
 
 class InvisiballEnv(SegarEnv):
-    """PuttPutt with a ball that cannot be seen (Hjelm et al., 2022, SEGAR, section 4.4).
+    """PuttPutt with an invisible ball (Hjelm et al., 2022, SEGAR, section 4.4).
 
-    Description: the ball is visible only before the first action. It is charged, and so are other objects, so that
-    their motion shows where it is. Observation, Actions: see `PuttPuttEnv`.
+    Description: the ball is visible only before the first action. The ball and other objects are charged, so that
+    their motion reveals its position. Observation, Actions: see `PuttPuttEnv`.
 
-    Reward: -D^2, D the distance of ball and goal in diagonals of the arena; -100 more once the ball is destroyed.
+    Reward: -D^2, D the distance from ball to goal in diagonals of the arena; -100 more once the ball is destroyed.
 
     Termination: D <= 0.01, or the ball is destroyed or fell into a hole. Truncation: after `max_steps`.
 
@@ -613,7 +613,7 @@ class BilliardsEnv(SegarEnv):
 
     Termination: the cue ball is destroyed or in a hole, or no other ball is left. Truncation: after `max_steps`.
 
-    Info: see `PuttPuttEnv`; `distance` is the sum over the balls that are left.
+    Info: see `PuttPuttEnv`; `distance` is the sum over the balls still in the game.
     """
 
     batched = BilliardsVectorEnv

@@ -1,7 +1,7 @@
-"""SEGAR as triples: entity and factor types, what rules read and write, and what things afford.
+"""SEGAR as triples: entity and factor types, factors that rules read and write, and affordances of things.
 
-What things afford follows from the rules and the factors of the levels at hand: the rules are run on a ball that meets
-a thing, and on the same ball without it. A rule, a factor or a type of your own is among the facts like any other.
+Affordances are derived from the rules and factors of the levels: the simulator runs a ball that meets a thing, and the
+same ball without the thing. Rules, factors and types of your own are included.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -49,31 +49,31 @@ from .configurations import WALLS, Levels, configuration, find_levels
 from .kinds import BALL, GATES, Dials, Gate, has_gates, is_ours, kinds
 from .tasks import TASKS, Task, of_task, read_task
 
-#: Raised when `action_facts` asks other questions, or the facts of the same levels become others.
+#: Increase when `action_facts` queries other relations, or the facts of the same levels change.
 VERSION = 2
 Triple = tuple[str, str, str]
 
 
-# ---- What a ball meets
+# ---- Things on the path of a ball
 
 
-#: How many things on the way of a push are named.
+#: Number of things on the path of a push that facts describe.
 PLACES = 3
 
 
 class Affordances:
-    """The facts that speak for pushes: (type of the thing that the ball meets, affords..., ball).
+    """Compute the facts relevant to each push: (type of the thing that the ball meets, affords..., ball).
 
-    The ball is assumed to roll straight on. The relation `affordsBurning@1` is asked of the first thing on its way,
-    `affordsBurning@2` of the second one, and so on; a graph states `affordsBurning`. The goal is a thing like others.
+    The ball is assumed to roll in a straight line. The query `affordsBurning@1` concerns the first thing on its path,
+    `affordsBurning@2` the second, and so on; a graph states `affordsBurning`. The goal counts as a thing.
 
-    :ivar vocabulary: "" for nothing, entity types and the ball, as they are called.
-    :ivar types: the names of the entity types in the physics, each at the place of its label in the vocabulary.
+    :ivar vocabulary: "" for nothing, then the labels of entity types and of the ball.
+    :ivar types: names of the entity types in the physics, at the index of their label in the vocabulary.
     :ivar relations: each effect at each of `PLACES` places.
     """
 
     def __init__(self, rules: Iterable[Rule], dials: Dials | None = None) -> None:
-        """:param rules: of the levels; see `effects`. :param dials: what kinds are called; None: real names."""
+        """:param rules: rules of the levels; see `effects`. :param dials: labels of the types; None for real names."""
         dials = dials or Dials()
         called = dials.called
         self.types: Sequence[str] = ("", *(kind.__name__ for kind in kinds(dials.with_gates)))
@@ -82,29 +82,29 @@ class Affordances:
         self.relations = tuple(f"{effect}{PLACE}{place + 1}" for place in range(PLACES) for effect in asked)
 
     def __call__(self, state: State, actors: np.ndarray, velocities: np.ndarray) -> ActionFacts:
-        """:param actors: (B,) slots of what the agent pushes. :param velocities: (B, A, 2) that it has after a push."""
+        """:param actors: (B,) slots of the pushed entity. :param velocities: (B, A, 2) velocity after each push."""
         by_type, ball = self.numbers(state), len(self.types)
         slots = things_met(state, actors, velocities)
         there = slots < state.slots
         kinds_met = state.types[np.where(there, slots, 0), np.arange(state.num_envs)[:, None, None]]
         things = np.where(there, by_type[kinds_met], 0)
         subject = np.repeat(things, len(self.relations) // PLACES, axis=2)
-        none = np.zeros((len(subject), 0), dtype=np.int64)  # a push is a whole action: nothing is chosen before it
+        none = np.zeros((len(subject), 0), dtype=np.int64)  # a push is a complete action, without earlier choices
         about = np.full((len(subject), 1), ball)
         parties = subject, np.full_like(subject, ball), np.zeros_like(subject)
         return ActionFacts(self.relations, *parties, chosen=none, things=things, about=about)
 
     def numbers(self, state: State) -> np.ndarray:
-        """Of each type of a state the number of its label in the vocabulary, 0 where it has none."""
+        """Return, for each type of a state, the index of its label in the vocabulary; 0 if it has none."""
         ids = {name: place for place, name in enumerate(self.types)}
         return np.array([ids.get(kind.__name__, 0) for kind in state.type_list])
 
 
 def things_met(state: State, actors: np.ndarray, velocities: np.ndarray, places: int = PLACES) -> np.ndarray:
-    """(B, A, places) the slots of the things that actors meet at each of A velocities, the nearest first; N for none.
+    """Return (B, A, places), the slots of the things that actors meet at each of A velocities, nearest first; N: none.
 
-    A thing is met where the straight way leads over a tile, or where the actor's edge touches a thing that collides,
-    and its middle lies ahead. What is dead, done or invisible is left out.
+    An actor meets a tile if its straight path crosses the tile, and a colliding thing if the actor's edge touches it;
+    the thing's centre lies ahead. Dead, done and invisible things are left out.
 
     :param actors: (B,) slots. :param velocities: (B, A, 2); an actor at rest meets nothing.
     """
@@ -125,7 +125,7 @@ def things_met(state: State, actors: np.ndarray, velocities: np.ndarray, places:
 
 @njit(cache=True)
 def _meet(found, velocities, actors, place, size, there, collides, polygons, corners, counts, scale):
-    """Fill `found` (B, A, places) with the slots of what is met; see `things_met`."""
+    """Fill `found` (B, A, places) with the slots of the things met; see `things_met`."""
     batch, candidates, places = found.shape
     begins = np.empty(places)
     for b in range(batch):
@@ -149,7 +149,7 @@ def _meet(found, velocities, actors, place, size, there, collides, polygons, cor
                 else:
                     radius = size[n, b] / 2 + grown
                     begin = along - np.sqrt(radius * radius - across * across) if abs(across) <= radius else np.inf
-                for rank in range(places):  # an insertion among the nearest
+                for rank in range(places):  # insertion sort of the nearest things
                     if begin < begins[rank]:
                         begins[rank + 1 :] = begins[rank : places - 1].copy()
                         found[b, a, rank + 1 :] = found[b, a, rank : places - 1].copy()
@@ -159,9 +159,9 @@ def _meet(found, velocities, actors, place, size, there, collides, polygons, cor
 
 @njit(cache=True)
 def _polygon_begins(vx, vy, along, across, grown, points):
-    """How far along a way a polygon begins, grown by so much; inf where the way passes it by.
+    """Return the distance along a path to a polygon enlarged by `grown`; inf if the path misses the polygon.
 
-    :param along, across: of its middle. :param points: (V, 2) its corners relative to that.
+    :param along, across: coordinates of its centre. :param points: (V, 2) corners relative to the centre.
     """
     lowest, highest, front, begin = np.inf, -np.inf, np.inf, np.inf
     x, y = points[-1]
@@ -178,11 +178,11 @@ def _polygon_begins(vx, vy, along, across, grown, points):
     return (begin if begin < np.inf else front) - grown
 
 
-# ---- What things afford: derived from the rules
+# ---- Affordances, derived from the rules
 
 
 LESS, MORE, TURNED = "Less", "More", "Turned"
-#: The names of what a ball undergoes that meets a thing: change and factor -> relation. Others are "affordsLessCharge".
+#: (change, factor) of a ball that meets a thing -> relation. Other pairs are named like "affordsLessCharge".
 MEETING: Mapping[tuple[str, type[Factor]], str] = {
     (LESS, Mass): "affordsBurning",
     (MORE, Done): "affordsFallingIn",
@@ -190,14 +190,14 @@ MEETING: Mapping[tuple[str, type[Factor]], str] = {
     (MORE, Velocity): "affordsSpeeding",
     (TURNED, Velocity): "affordsBouncing",
 }
-#: The same of a ball that is near a thing: at rest it is set in motion, or its way is turned as it moves past.
+#: The same for a ball near a thing: the thing sets a resting ball in motion, or deflects a ball that moves past.
 NEAR = {(MORE, Velocity): "affordsPulling", (TURNED, Velocity): "affordsTurning"}
-REACHING = "affordsReaching"  # the task is done where the ball lies in the middle of the thing
+REACHING = "affordsReaching"  # the task succeeds when the ball lies at the centre of the thing
 BURNING, FALLING, SLOWING = (MEETING[one] for one in ((LESS, Mass), (MORE, Done), (LESS, Velocity)))
 EFFECTS = (*MEETING.values(), *NEAR.values(), REACHING)
-#: Factors whose changes are told by that of another one, Velocity or Done.
+#: Factors left out because their change follows from a change of Velocity or Done.
 _TOLD = (Position, Acceleration, Visible)
-#: Steps for which a probe runs, and differences that are rounding.
+#: Number of steps of a probe, and the relative tolerance of rounding.
 _STEPS, _ROUNDING = 3, 1e-9
 
 
@@ -206,8 +206,8 @@ def _effect(change: str, root: type[Factor]) -> str:
 
 
 def effects(rules: Iterable[Rule]) -> tuple[str, ...]:
-    """The relations affords... that can be asked where these rules hold: `EFFECTS`, and those of other factors that
-    rules of a person's own change.
+    """Return the relations affords... that are possible under these rules: `EFFECTS`, and a relation for each change of
+    another factor that a custom rule writes.
     """
     found = list(EFFECTS)
     for rule in rules:
@@ -220,7 +220,7 @@ def effects(rules: Iterable[Rule]) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class _Probe:
-    """A ball and a thing of a scene."""
+    """A ball and a thing of a scene, to simulate the effect of the thing on the ball."""
 
     scene: Scene
     ball: EntityData
@@ -228,7 +228,7 @@ class _Probe:
 
     @property
     def signature(self) -> tuple[Any, ...]:
-        """What probes with the same effects have in common: rules, types, and the signs of factors and parameters."""
+        """Return the key of probes with equal effects: rules, types, and the signs of factors and parameters."""
         signs = [
             (each.type, *sorted((factor.__name__, _sign(value)) for factor, value in each.factors.items()
                                 if factor.root.base in WIDTHS and factor.root not in (Position, Order, Width)))
@@ -238,8 +238,8 @@ class _Probe:
         return self.scene.sim.rules, *signs, *parameters
 
     def scenes(self) -> list[Scene]:
-        """Each situation with the thing, then each without it: the ball meets it, the ball meets it off its middle, or
-        is too wide to lie on it as a whole, the ball rests near it, the ball moves past.
+        """Return four situations with the thing, then the same without it. The ball meets the thing; meets it off
+        centre (for a tile: as a ball too wide to lie entirely on it); rests near it; moves past it.
         """
         sim = self.scene.sim
         wide, thick = (each.factors.get(Width, 0.0) for each in (self.thing, self.ball))
@@ -267,16 +267,16 @@ def _sign(value: Any) -> Any:
     return tuple(map(_sign, value)) if isinstance(value, tuple) else (value > 0) - (value < 0)
 
 
-#: (entity type, affords..., ball) -> the rules without which it does not hold; none for what no rule brings about.
+#: (entity type, affords..., ball) -> the rules without which the fact does not hold; empty if no rule causes it.
 Afforded = dict[Triple, tuple[str, ...]]
 
 
 def afforded(scenes: Sequence[Scene], task: Task, preset: Preset = "fixed") -> tuple[Afforded, list[Rule]]:
-    """What the things of scenes afford, and all rules of the scenes.
+    """Return the affordances of the things in scenes, and all rules of the scenes.
 
-    The widest thing stands for all things of its type whose factors have the same signs.
+    The widest thing represents all things of its type whose factors have the same signs.
 
-    :param task: says which thing is moved, and where it is done.
+    :param task: defines the moved thing, and success.
     """
     widest: dict[tuple[Any, ...], _Probe] = {}
     reached: dict[type[Entity], _Probe] = {}
@@ -312,14 +312,14 @@ def afforded(scenes: Sequence[Scene], task: Task, preset: Preset = "fixed") -> t
 
 
 def _shown(probes: Sequence[_Probe], preset: Preset) -> tuple[set[Triple], list[Rule]]:
-    """The facts that probes with the same rules show, and these rules."""
+    """Return the facts that a simulation of probes with the same rules shows, and these rules."""
     state = State([scene for probe in probes for scene in probe.scenes()])
     sim, batch = Simulator(state, preset), np.arange(state.num_envs)
     actors = np.array([slots[scene.entities[0].id] for slots, scene in zip(state.slot_of, state.scenes, strict=True)])
     asked = effects(sim.rules)
 
     def looked() -> dict[type[Factor], np.ndarray]:
-        """Factor -> (d, probes, with the thing or without it, situations)."""
+        """Return factor -> (d, probes, 2, situations); the axis of length 2 is with and without the thing."""
         columns = {each: column[:, actors, batch] for each, column in state.columns.items() if each not in _TOLD}
         return {each: values.reshape(len(values), len(probes), 2, -1) for each, values in columns.items()}
 
@@ -340,10 +340,10 @@ def _shown(probes: Sequence[_Probe], preset: Preset) -> tuple[set[Triple], list[
 
 
 def _changes(start: np.ndarray, now: np.ndarray) -> dict[str, np.ndarray]:
-    """Change -> (probes, situations) bool: whether the thing makes a factor less, more, or turns a vector: it differs
-    from what it was, and from what it is without the thing.
+    """Return change -> (probes, situations) bool: whether the thing decreases or increases a factor, or turns a vector.
+    The value must differ both from its start and from the value without the thing.
 
-    :param start, now: (d, probes, with the thing or without it, situations).
+    :param start, now: (d, probes, 2, situations), with and without the thing.
     """
     before, after = (np.sqrt((each.astype(float) ** 2).sum(axis=0)) if len(each) > 1 else each[0].astype(float)
                      for each in (start, now))  # fmt: skip
@@ -361,7 +361,7 @@ def _changes(start: np.ndarray, now: np.ndarray) -> dict[str, np.ndarray]:
 
 
 def _reaching(probes: Sequence[_Probe], task: Task) -> Iterator[Triple]:
-    """The types in whose middle the task is done: thing and ball are put into the corner farthest from all others."""
+    """Yield the types at whose centre the task succeeds; thing and ball go to the corner farthest from others."""
     if not probes:
         return
     placed = []
@@ -378,7 +378,7 @@ def _reaching(probes: Sequence[_Probe], task: Task) -> Iterator[Triple]:
     yield from ((kind.__name__, REACHING, BALL) for kind in reached)
 
 
-# ---- The facts of the world
+# ---- Facts of the world
 
 
 SUBTYPE_OF, HAS_FACTOR = "subtypeOf", "hasFactor"
@@ -399,19 +399,19 @@ def facts(
     names: Names = "real",
     laws: Laws = "real",
 ) -> Iterator[Triple]:
-    """The facts of the world where these levels are played, distinct and sorted.
+    """Return the facts of the world on these levels, distinct and sorted.
 
-    (type subtypeOf type) and (type hasFactor factor) of entities, (factor subtypeOf factor); of the levels' rules (rule
-    reads factor), (rule writes factor), (rule dependsOn parameter), and (factor canChange factor) where a rule reads
-    the one and writes the other; and what the levels' things do to the ball by these rules: (type affords... ball),
-    and (type actsBy rule) where it takes the rule. Of what things afford "train" has four in five, drawn by the seed,
-    and "test" the rest; of gates each part has what its own types do. All other facts are in "train".
+    Types: (type subtypeOf type), (type hasFactor factor), (factor subtypeOf factor). Rules of the levels: (rule reads
+    factor), (rule writes factor), (rule dependsOn parameter), (factor canChange factor) if a rule reads the first and
+    writes the second. Affordances: (type affords... ball), and (type actsBy rule) if an affordance depends on the rule.
+    "train" has four in five affordances, drawn by the seed, and "test" the rest; of gates each part has the affordances
+    of its own types. All other facts are in "train".
 
-    :param levels: as the environments have them, of which the training levels are drawn; None for each type of thing as
-        it is by default, under the built-in rules, and for all rules that are defined.
-    :param num_levels, level_seed, friction, preset: as of the environments.
-    :param task: as of `gumption/SEGAR-v0`; None for the first one that moves a thing of the levels.
-    :param names, laws: what kinds of things are called and what they do, as of the environments; see `Dials`.
+    :param levels: as in the environments; the training levels are drawn from it. None for each type of thing with its
+        default factors under the built-in rules, and for all defined rules.
+    :param num_levels, level_seed, friction, preset: as in the environments.
+    :param task: as in `gumption/SEGAR-v0`; None for the first task that moves a thing of the levels.
+    :param names, laws: names and effects of the types, as in the environments; see `Dials`.
     :raises InputError: no such levels or task.
     """
     scenes = _scenes(levels, num_levels, level_seed, preset)
@@ -439,7 +439,7 @@ def facts(
 
 
 def _scenes(levels: Any, num_levels: int, level_seed: int, preset: Preset) -> Sequence[Scene]:
-    """The training levels of an environment with these settings; see `facts`."""
+    """Return the training levels of an environment with these settings; see `facts`."""
     name = levels.name if isinstance(levels, Levels) else levels
     if levels is None or (isinstance(name, str) and name in WALLS):
         ball = {"type": "GolfBall", "factors": {"Position": [-0.5, -0.5]}}
@@ -453,7 +453,7 @@ def _scenes(levels: Any, num_levels: int, level_seed: int, preset: Preset) -> Se
 
 
 def causal_facts(rules: Iterable[Rule]) -> Iterator[Triple]:
-    """Which factors each rule reads and writes, and so which can change which."""
+    """Yield the factors that each rule reads and writes, its parameters, and the changes that follow (canChange)."""
     for rule in rules:
         factors = {factor for pattern in rule.patterns for factor in pattern.factors}
         for pattern in rule.patterns:

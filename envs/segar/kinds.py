@@ -1,18 +1,18 @@
-"""What kinds of things are called, and what they do: the dials `names` and `laws` in SEGAR.
+"""Names and effects of the types of things: the settings `names` and `laws` in SEGAR.
 
-- `names="shuffled"`: each type of tile is called as another type of tile, each type of object as another type of
-  object. `names="anonymous"`: each is called by a code.
-- `laws="counterfactual"`: tiles do what other tiles do, and objects what other objects do: what is called sand may
-  burn, or swallow the ball. In the physics a thing gets another type, and the factors by which things of that type
-  act. It keeps its place, shape, size, id and name.
+- `names="shuffled"`: each type of tile has the name of another type of tile, and each type of object the name of
+  another type of object. `names="anonymous"`: each type has a code as its name.
+- `laws="counterfactual"`: each tile acts like another type of tile, and each object like another type of object. A
+  tile named sand may burn or swallow the ball. In the physics a thing gets another type, and the factors by which this
+  type acts. It keeps its place, shape, size, id and name.
 
-Names are labels: those of facts, memories and texts, and the colours of pictures for people. The observations of
-learners draw and tell factors, which have no names: they show what things truly are.
+Names are labels in facts, memories and texts, and determine colours in pictures for people. Observations of learners
+show factors, which do not depend on names.
 
-Gates are tiles of which the names alone are seen (the observation "names"). 36 types of them are met in training and 36
-others in the test; `GATES` tells what each does, drawn once by a seed. By other laws a gate that lets the ball through
-swallows it, and the other way round, and those that destroy, stop and slow take turns; the physics stays, and the names
-move, so that each wall keeps one gate that lets the ball through.
+Gates are tiles that an agent observes only by name (the observation "names"). 36 gate types occur in training and 36
+others in the test; `GATES` holds the effect of each, drawn once by a seed. Counterfactual laws exchange "lets through"
+and "swallows", and permute "destroys", "stops" and "slows" in a cycle. The physics of gates stays and the names move,
+so that each wall keeps one gate that lets the ball through.
 """
 
 from collections.abc import Iterable, Sequence
@@ -57,32 +57,32 @@ from gumption.envs.physics.shapes import rectangle
 from gumption.envs.priors import SEED, Laws, Names, deranged_unlike, relabelled
 
 BALL = "ball"  # the thing that the agent pushes
-#: What changes what it does with others of its row, and the factors by which these act.
+#: Rows of types that exchange their effects under counterfactual laws, and the factors by which these types act.
 EXCHANGED: tuple[tuple[tuple[type[Entity], ...], tuple[type[Factor], ...]], ...] = (
     ((FireTile, Hole, MagmaTile, SandTile), (Friction, Heat, Consumes)),
     ((Bumper, Charger, Damper, Magnet), (Charge, Magnetism, StoredEnergy)),
 )
 THROUGH = "lets through"
-#: What a gate does -> the factors by which it does it. It fills a third of the arena, and reaches under the posts.
+#: Effect of a gate -> the factors that cause it. A gate fills a third of the arena, and reaches under the posts.
 DOES: dict[str, dict[type[Factor], Any]] = {
     THROUGH: {}, "swallows": {Consumes: True}, "destroys": {Heat: 9.0}, "stops": {Friction: 40.0},
     "slows": {Friction: 15.0},
 }  # fmt: skip
-#: How many types of each part do so: as many swallow as let through, so that a type tells nothing before it is known.
+#: Number of types of each part per effect. As many swallow as let through: an unknown type is uninformative.
 TYPES_OF = dict(zip(DOES, (12, 12, 4, 4, 4), strict=True))
-#: What a type does by other laws, where it is not the next of these.
+#: Effects that counterfactual laws replace by the next in this cycle.
 TURNS = ("destroys", "stops", "slows")
 PARTS = {"train": "A", "test": "B"}
 
 
 class Gate(Tile):
-    """A tile of a wall between ball and goal; its types differ in what they do."""
+    """A tile of a wall between ball and goal; its types differ in their effects."""
 
     factors = {Shape: rectangle(2 / 3, 0.4)}  # noqa: RUF012
 
 
 def _gates() -> dict[type[Thing], tuple[str, str]]:
-    """Each type of gate -> its part, and what it does; the numbers in the names are drawn, and tell nothing."""
+    """Return gate type -> (part, effect); the numbers in type names are assigned at random."""
     rng = np.random.Generator(np.random.PCG64(SEED))
     drawn = {part: rng.permutation([deed for deed, n in TYPES_OF.items() for _ in range(n)]).tolist() for part in PARTS}
     return {
@@ -96,7 +96,7 @@ GATES = _gates()
 
 
 def gates(part: str, deed: str) -> list[type[Thing]]:
-    """The types of gates of a part that do so."""
+    """Return the gate types of a part with this effect."""
     return [kind for kind, about in GATES.items() if about == (part, deed)]
 
 
@@ -104,19 +104,19 @@ def has_gates(scenes: Iterable[Scene]) -> bool:
     return any(entity.type in GATES for scene in scenes for entity in scene.entities)
 
 
-#: Where the worlds lie, and of these modules the ones whose types and factors are SEGAR's.
+#: Package of the worlds, and the packages in it whose types and factors belong to SEGAR.
 _WORLDS, _OURS = "gumption.envs.", ("gumption.envs.segar.", "gumption.envs.physics.")
 
 
 def is_ours(kind: type[Entity] | type[Factor]) -> bool:
-    """Whether an entity type or factor is SEGAR's or a person's own, and not of another world on the same physics: the
-    facts must not depend on which worlds were imported.
+    """Return whether an entity type or factor is SEGAR's or a user's, and not another world's on the same physics.
+    Facts must not depend on which worlds were imported.
     """
     return not kind.__module__.startswith(_WORLDS) or kind.__module__.startswith(_OURS)
 
 
 def kinds(with_gates: bool = False) -> list[type[Thing]]:
-    """The entity types that can be met, by name, and where there are gates all types of these after them."""
+    """Return the entity types of things, sorted by name, followed by all gate types if there are gates."""
     met = (kind for kind in TYPES.values() if issubclass(kind, Thing) and kind not in (Thing, Object, Tile))
     found = [kind for kind in met if is_ours(kind) and not issubclass(kind, Gate)]
     return sorted(found, key=lambda kind: kind.__name__) + (list(GATES) if with_gates else [])
@@ -124,7 +124,7 @@ def kinds(with_gates: bool = False) -> list[type[Thing]]:
 
 @dataclass(frozen=True)
 class Dials:
-    """What kinds are called and what they do, by the two dials."""
+    """Names and effects of types under the settings `names` and `laws`."""
 
     names: Names = "real"
     laws: Laws = "real"
@@ -132,14 +132,14 @@ class Dials:
 
     @cached_property
     def called(self) -> dict[str, str]:
-        """What each type of the physics is called, and `BALL`, by its name."""
+        """Return the label of each type of the physics, and of `BALL`, by name."""
         labels = self._labels(self.names)
-        acts = {other.__name__: kind.__name__ for kind, other in self.does.items()}  # what acts as a type -> that type
+        acts = {other.__name__: kind.__name__ for kind, other in self.does.items()}  # acting type -> original type
         return {name: labels[acts.get(name, name)] for name in labels}
 
     @cached_property
     def does(self) -> dict[type[Entity], type[Entity]]:
-        """A type -> the one that it acts as; none with the real laws."""
+        """Return type -> the type it acts as; empty under real laws."""
         if self.laws == "real":
             return {}
         row_of = {kind: row for row, _ in EXCHANGED for kind in row}
@@ -156,8 +156,8 @@ class Dials:
         return others
 
     def exchanged(self, scenes: Sequence[Scene], levels: Sequence[Scene]) -> list[Scene]:
-        """The scenes by these laws. A thing acts as some thing of the other type in the levels does, always the same
-        one; where they have none, as one by default.
+        """Return the scenes under these laws. A thing copies the effect of a thing of the other type in the levels,
+        chosen by a hash of its position; if the levels have none, of a thing with default factors.
 
         :raises InputError: the levels have nothing that could act as another type.
         """
@@ -180,29 +180,29 @@ class Dials:
         return [replace(scene, entities=tuple(map(acting, scene.entities))) for scene in scenes]
 
     def look(self, kind: type[Entity]) -> type[Entity]:
-        """The type whose colour a type of the physics has in pictures for people: the one that it is called as, and of
-        anonymous ones none in particular."""
+        """Return the type whose colour a type has in pictures for people: the type of its label, or `Entity` for an
+        anonymous label."""
         label = self.called.get(kind.__name__, kind.__name__)
         return kind if label == kind.__name__ else TYPES.get(label, Entity)
 
     def id(self, entity: EntityData) -> str:
-        """What texts call a thing: its id, without the name of its type where names are not real."""
+        """Return the name of a thing in texts: its id, with the label in place of the type if names are not real."""
         if self.names == "real" or entity.type.__name__ not in self.called:
             return entity.id
         place = entity.id.rpartition("_")[2]
         return self.called[entity.type.__name__].lower() + (f"_{place}" if place.isdecimal() else "")
 
     def _labels(self, names: Names) -> dict[str, str]:
-        """What each type and `BALL` are called under real laws."""
+        """Return the label of each type and of `BALL` under real laws."""
         groups = {kind.__name__: _group(kind) for kind in kinds(self.with_gates)} | {BALL: BALL}
-        # Gates and a person's own types come last, so that what the others are called does not depend on them.
+        # Gates and custom types come last, so that the labels of other types do not depend on them.
         late = {BALL: 1, **dict.fromkeys(PARTS, 2), "own": 3}
         real = sorted(groups, key=lambda name: late.get(groups[name], 0))
         return dict(zip(real, relabelled(real, names, [groups[name] for name in real]), strict=True))
 
 
 def _group(kind: type[Entity]) -> str:
-    """Types of one group may be called as each other."""
+    """Return the group of a type; types of one group may exchange names."""
     if about := GATES.get(kind):  # pyright: ignore[reportArgumentType]
         return about[0]
     if kind.__module__ != built_in.__name__:
@@ -211,7 +211,7 @@ def _group(kind: type[Entity]) -> str:
 
 
 def _acting_as(entity: EntityData, model: EntityData) -> EntityData:
-    """An entity of the type of another one, which acts as that one does."""
+    """Return an entity with the type and the effects of a model entity."""
     acts = next(factors for row, factors in EXCHANGED if model.type in row)
     factors = {factor: value for factor, value in entity.factors.items() if factor not in acts}
     factors |= {factor: model.factors[factor] for factor in acts if factor in model.factors}

@@ -1,7 +1,7 @@
 """Distances between sets of tasks, from their initial scenes (SEGAR, appendix B.6, algorithms 1 and 2).
 
-A set of tasks is a list of scenes, which need not be of one distribution. The algorithms compare factors: two sets that
-differ in their rules alone have the distance 0.
+A set of tasks is a list of scenes, not necessarily of one distribution. The algorithms compare factors: sets that
+differ only in their rules have distance 0.
 """
 
 import tomllib
@@ -40,14 +40,14 @@ READINGS: dict[str, dict[str, Any]] = {
     "code of 2022": {"grouping": "factors", "order": True, "sliced": True},
 }
 
-#: Settings of the simulation that count as factors of one more entity.
+#: Settings of the simulation that count as factors of an additional entity.
 _SETTINGS = ("friction", "wall_damping", "gravity", "min_mass", "max_velocity")
 _PROJECTIONS = 50
 _MOST_PERMUTED = 4
 
 
 class _Key(NamedTuple):
-    """Names a group of entities whose states are vectors of one space."""
+    """Key of a group of entities whose states are vectors of one space."""
 
     name: str
     factors: tuple[str, ...]
@@ -55,7 +55,7 @@ class _Key(NamedTuple):
 
 @dataclass(frozen=True)
 class _Group:
-    """The entities of a group in T tasks: `counts` (T,), and `states` (T, K, d), zeros from `counts` on."""
+    """The entities of a group in T tasks: `counts` (T,), and `states` (T, K, d), padded with zeros from `counts` on."""
 
     counts: np.ndarray
     states: np.ndarray
@@ -73,23 +73,23 @@ def w2(
     at_mismatch: AtMismatch = "2022",
     unbalanced: bool = False,
 ) -> float:
-    """The Wasserstein-2 distance between two sets of tasks (algorithm 1).
+    """Return the Wasserstein-2 distance between two sets of tasks (algorithm 1).
 
-    Two tasks are as far apart as the sum, over groups of entities, of the squared distance between their sets of
-    states; the distance of the task sets is the square root of the earth mover's distance with these costs. In it each
-    set of tasks has the weight 1, so that the numbers of levels do not count.
+    The cost of two tasks is the sum, over groups of entities, of the squared distance between their sets of states. The
+    distance of the task sets is the square root of the earth mover's distance with these costs. Each set of tasks has
+    the total weight 1, whatever its number of levels.
 
-    :param order: count the factor Order, too, which is a random permutation unless a prior sets it.
-    :param grouping: "type" compares entities of one type, and the settings of the simulation as one more entity, as
-        the paper says; "factors" compares entities with the same numeric factors, as the code of 2022 did.
-    :param sliced: instead of the exact distance between sets of states, its mean over 50 random directions, as the
-        code of 2022 did; it is smaller.
-    :param mismatch: the paper's m, for two tasks one of which lacks a group.
-    :param at_mismatch: "2022" adds m² to the cost of the two tasks, as the code of 2022 did. "printed" sets their cost
-        to m, as line 16 of the algorithm does: this forgets the groups before and adds those after. Groups come in the
-        order of their first entity, so that this reading depends on the order of entities and sets.
-    :param unbalanced: each entity has the weight 1, and not each set of entities of a group. Entities are matched one
-        to one; one without a partner, or with none that costs less than two such, costs what a mismatch costs.
+    :param order: include the factor Order, which is a random permutation unless a prior sets it.
+    :param grouping: "type" compares entities of one type, and the settings of the simulation as an additional entity
+        (the paper); "factors" compares entities with the same numeric factors (the code of 2022).
+    :param sliced: replace the exact distance between sets of states by its mean over 50 random directions, which is
+        smaller (the code of 2022).
+    :param mismatch: the paper's m, for two tasks if one lacks a group.
+    :param at_mismatch: "2022" adds m² to the cost of the two tasks (the code of 2022). "printed" sets the cost to m, as
+        in line 16 of the algorithm: this discards earlier groups and adds later ones. Groups are in the order of their
+        first entity, so that this reading depends on the order of entities and sets.
+    :param unbalanced: give each entity the weight 1, instead of each set of entities of a group. Entities are matched
+        one to one. An entity without a partner costs as much as a mismatch, and a pair at most as much as two of them.
     :raises InputError: a set without tasks; sliced and unbalanced together.
     """
     cost = task_costs(
@@ -111,7 +111,7 @@ def task_costs(
     at_mismatch: AtMismatch = "2022",
     unbalanced: bool = False,
 ) -> np.ndarray:
-    """(n, m) the squared distance of each task of one set to each of another; see `w2`."""
+    """Return (n, m), the squared distance of each task of one set to each task of another; see `w2`."""
     if sliced and unbalanced:
         raise InputError("sliced and unbalanced do not go together: a direction alone does not say who has a partner")
     alone = mismatch if at_mismatch == "printed" else mismatch**2
@@ -137,9 +137,9 @@ def task_costs(
 
 @checked
 def ks(first: Iterable[Scene], second: Iterable[Scene], *, order: bool = True) -> float:
-    """The mean-field Kolmogorov-Smirnov distance between two sets of tasks (algorithm 2, with equation 3): the largest
-    difference of the products, over entity types and their numbers, of the shares up to a value. A task without a type
-    counts as below every value of it. All entities of a type in a task together have one weight.
+    """Return the mean-field Kolmogorov-Smirnov distance between two sets of tasks (algorithm 2 with equation 3): the
+    largest difference of the products, over entity types and their numbers, of cumulative shares. A task without a
+    type counts as below every value of it. The entities of a type in a task have a total weight of 1.
 
     :raises InputError: a set without tasks.
     """
@@ -172,7 +172,7 @@ def _shares_up_to(at: np.ndarray, values: np.ndarray, weights: np.ndarray) -> np
 
 
 def _groups(scenes: Iterable[Scene], order: bool, grouping: Grouping) -> dict[_Key, _Group]:
-    """The groups of a set of tasks; the settings of the simulation are one of them."""
+    """Return the groups of a set of tasks; the settings of the simulation form a group."""
     tasks: list[dict[_Key, list[list[float]]]] = []
     for scene in scenes:
         task: dict[_Key, list[list[float]]] = {}
@@ -197,7 +197,7 @@ def _groups(scenes: Iterable[Scene], order: bool, grouping: Grouping) -> dict[_K
 
 
 def _state(entity: EntityData, order: bool) -> tuple[tuple[str, ...], list[float]]:
-    """Names and values of the numbers of an entity, in the order of the names."""
+    """Return the names and values of the numeric factors of an entity, sorted by name."""
     values: dict[str, float] = {}
     for factor, value in entity.factors.items():
         if factor.base in WIDTHS and (order or factor.root is not Order):
@@ -210,16 +210,16 @@ def _state(entity: EntityData, order: bool) -> tuple[tuple[str, ...], list[float
 
 
 def _between(a: np.ndarray, b: np.ndarray, sliced: bool, unbalanced: bool, alone: float) -> np.ndarray:
-    """(A, B) the squared distance of each set of states of a (A, n, d) to each of b (B, m, d).
+    """Return (A, B), the squared distance of each set of states in a (A, n, d) to each set in b (B, m, d).
 
-    :param alone: the cost of an entity without a partner, where `unbalanced`.
+    :param alone: cost of an entity without a partner, if `unbalanced`.
     """
     if sliced:
         return sliced_costs(a, b)
     n, m = a.shape[1], b.shape[1]
     squares = ((a[:, None, :, None] - b[None, :, None, :]) ** 2).sum(-1)  # (A, B, n, m)
     if unbalanced:
-        # A pair that costs more than two without partners is two without partners.
+        # A pair that costs more than two unmatched entities is left unmatched.
         fewer, more = sorted((n, m))
         mates = np.minimum(squares, 2 * alone)
         return fewer * _paired(mates if n <= m else mates.swapaxes(2, 3)) + (more - fewer) * alone
@@ -231,7 +231,7 @@ def _between(a: np.ndarray, b: np.ndarray, sliced: bool, unbalanced: bool, alone
 
 
 def _paired(costs: np.ndarray) -> np.ndarray:
-    """(A, B) the least mean cost of n pairs, one to one, for costs (A, B, n, m) with n <= m."""
+    """Return (A, B), the minimal mean cost of a matching of n pairs, for costs (A, B, n, m) with n <= m."""
     n, m = costs.shape[2:]
     if m <= _MOST_PERMUTED:
         mates = np.array(list(permutations(range(m), n)))
@@ -240,9 +240,9 @@ def _paired(costs: np.ndarray) -> np.ndarray:
 
 
 def sliced_costs(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """(A, B) the mean over random directions of the squared W2 distance along each, of each set to each."""
+    """Return (A, B), the mean over random directions of the squared W2 distance of each set in a to each set in b."""
     n, m, d = a.shape[1], b.shape[1], a.shape[2]
-    # The first release called a library with this generator: these are its directions.
+    # These are the directions of the first release, which passed this generator to a library.
     directions = np.random.RandomState(0).randn(d, _PROJECTIONS)
     directions /= np.sqrt((directions**2).sum(0))
     common = n * m // gcd(n, m)
@@ -268,12 +268,12 @@ class AxisPair:
 
 @cache
 def axis_pairs() -> dict[str, AxisPair]:
-    """All pairs by their names."""
+    """Return all pairs by name."""
     return read_pairs(tomllib.loads(_FILE.read_text(encoding="utf-8")), _FILE.name)
 
 
 def read_pairs(content: Mapping[str, Any], where: str) -> dict[str, AxisPair]:
-    """Pairs from data as in axes.toml; InputError names the pair that does not fit."""
+    """Read pairs from data as in axes.toml; raise InputError with the name of an invalid pair."""
     bases = content.get("base", {})
     found: dict[str, AxisPair] = {}
     for place, row in enumerate(content.get("pair", ())):
@@ -293,11 +293,11 @@ def read_pairs(content: Mapping[str, Any], where: str) -> dict[str, AxisPair]:
 
 
 def measure(pair: AxisPair, *, levels: int = 100, seed: int = 0) -> dict[str, Any]:
-    """The distances of a pair.
+    """Return the distances of a pair.
 
-    :returns: "noises": the exact W2 of all noises that differ together, None where there is no formula, and
-        "differences" one by one; "levels": W2 between drawn training and test levels, with and without Order, and KS;
-        "floor": W2 between two sets of training levels, which sampling alone makes.
+    :returns: "noises": the exact W2 of all differing noises together, None if there is no formula; "differences": each
+        of them; "levels": W2 between drawn training and test levels, with and without Order, and KS; in it "floor": W2
+        between two sets of training levels, due to sampling alone.
     """
     apart = differences(pair.train, pair.test)
     train = draw_levels(pair.train, "train", n=levels, seed=seed).scenes
@@ -319,13 +319,13 @@ def measure(pair: AxisPair, *, levels: int = 100, seed: int = 0) -> dict[str, An
 
 @checked
 def axes_table(*, levels: Count = 100, seed: Seed = 0) -> dict[str, Any]:
-    """The distances of all pairs, by their names."""
+    """Return the distances of all pairs by name."""
     rows = {name: measure(pair, levels=levels, seed=seed) for name, pair in axis_pairs().items()}
     return {"levels": levels, "seed": seed, "pairs": rows}
 
 
 def _base(bases: Mapping[str, Any], name: str, where: str, below: tuple[str, ...] = ()) -> dict[str, Any]:
-    """A base, joined with those that it extends."""
+    """Return a base merged with the bases that it extends."""
     if name not in bases or name in below:
         raise InputError(f"{where}: {unknown('the list of bases', name, set(bases) - set(below))}")
     mine = dict(bases[name])
@@ -341,7 +341,7 @@ def _side(base: Mapping[str, Any], changes: Mapping[str, Any], where: str) -> In
 
 
 def _changed(base: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
-    """The base with the numbers, settings and priors of the changes in place of its own."""
+    """Return the base with its numbers, settings and priors replaced by those in `changes`."""
     replaced = [_target(each) for each in (*changes.get("priors", ()), *changes.get("without", ()))]
     kept = [each for each in base.get("priors", ()) if _target(each) not in replaced]
     whole = {name: value for name, value in (*base.items(), *changes.items()) if name in ("numbers", "sim")}
@@ -349,5 +349,5 @@ def _changed(base: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, A
 
 
 def _target(prior: Mapping[str, Any]) -> dict[str, Any]:
-    """The target and the conditions of a prior."""
+    """Return the target and the conditions of a prior."""
     return {name: value for name, value in prior.items() if name != "value"}

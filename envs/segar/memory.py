@@ -1,6 +1,6 @@
-"""MEM of SEGAR: the steps of an agent, in the files that `gumption.envs.memory` describes.
+"""SEGAR's memory: the steps of an agent, in the file format of `gumption.envs.memory`.
 
-Beside the records lies levels.json: the names of levels and of types that the numbers in records stand for.
+The additional file levels.json maps the numbers in records to names of levels and types.
 """
 
 from __future__ import annotations
@@ -31,16 +31,16 @@ if TYPE_CHECKING:
 
 SCHEMA = "gumption/segar-memory/1"
 LEVELS = "levels.json"
-OWN_SCENE = -1  # the `level` of an episode whose scene came from reset options
+OWN_SCENE = -1  # `level` of an episode with a scene from reset options
 DESTROYED, CONSUMED, SUCCESS, OVER, INSIDE = 1, 2, 4, 8, 16  # bits of `flags`
 
 
 @checked
 def layout(things: Whole, levels: str, action: tuple[int, ...] | None = None) -> Layout:
-    """The record of a step of the environment; the actor, which forces act on, is thing 0.
+    """Return the record layout of an environment step; thing 0 is the actor, on which forces act.
 
-    :param things: the most of a scene. :param levels: hash of the scenes that `level` numbers.
-    :param action: the shape of actions that are no forces, which a field `action` then has in place of `force`.
+    :param things: maximal number of things in a scene. :param levels: hash of the scenes that `level` numbers.
+    :param action: shape of actions other than forces; the field `action` then replaces `force`.
     """
     acts = ("force", "<f4", (2,)) if action is None else ("action", "<f4", action)
     shape = {} if action is None else {"action": list(action)}
@@ -58,13 +58,13 @@ def layout(things: Whole, levels: str, action: tuple[int, ...] | None = None) ->
 class Memory(TransitionMemory):
     """The steps of an agent; `records` has the fields of `layout`.
 
-    Before the step: `type` (n, T) numbers of types, 0 where there is no thing, `position` and `velocity` (n, T, 2) and
-    `size` (n, T) of the things, `mass` (n,) of the actor, `top` (n,) the place of the topmost tile below it among the
-    things, 0 for the bare floor. The step: `force` (n, 2) on the actor, `reward`, and `flags` (INSIDE: the actor lay on
-    that tile as a whole before; DESTROYED, CONSUMED: the actor was; SUCCESS; OVER: the episode). After it, of the
-    actor: `position_after`, `velocity_after`, `mass_after`, `top_after`. `level` is a place in `levels`, or OWN_SCENE.
+    Before the step: `type` (n, T) type numbers, 0 for no thing; `position`, `velocity` (n, T, 2) and `size` (n, T) of
+    the things; `mass` (n,) of the actor; `top` (n,) index among the things of the topmost tile below the actor, 0 for
+    the bare floor. The step: `force` (n, 2) on the actor; `reward`; `flags` (INSIDE: the whole actor lay on that tile
+    before the step; DESTROYED, CONSUMED: state of the actor; SUCCESS; OVER: end of the episode). The actor after it:
+    `position_after`, `velocity_after`, `mass_after`, `top_after`. `level` is an index into `levels`, or OWN_SCENE.
 
-    :ivar levels: names of levels; `types` names of the types 0, 1, ...; that of 0 is "".
+    :ivar levels: names of levels; `types` holds the names of types 0, 1, ...; type 0 is "".
     """
 
     SCHEMA = SCHEMA
@@ -75,9 +75,9 @@ class Memory(TransitionMemory):
 
     @classmethod
     def load(cls, folder: str | os.PathLike[str]) -> Memory:
-        """The memory in a folder.
+        """Read the memory in a folder.
 
-        :raises InputError: as `TransitionMemory.load`, and for a levels.json that does not fit the records.
+        :raises InputError: as `TransitionMemory.load`, and if levels.json does not fit the records.
         """
         memory = super().load(folder)
         path = Path(folder) / LEVELS
@@ -99,10 +99,10 @@ class Memory(TransitionMemory):
 
 
 def seen(state: State, actors: np.ndarray, things: int, numbers: np.ndarray) -> tuple[np.ndarray, ...]:
-    """The things of B scenes now: slots (B, T), the actor first; the fields type, position, velocity, size, mass and
-    top of `Memory`; and (B,) bool, see INSIDE.
+    """Return the current things of B scenes: slots (B, T), the actor first; the fields type, position, velocity, size,
+    mass and top of `Memory`; and (B,) bool, see INSIDE.
 
-    :param actors: (B,) slots. :param things: T, not less than any scene has. :param numbers: of the state's types.
+    :param actors: (B,) slots. :param things: T, at least the largest number in a scene. :param numbers: type numbers.
     """
     batch = np.arange(state.num_envs)
     placed = _placed(state)
@@ -125,8 +125,8 @@ def seen(state: State, actors: np.ndarray, things: int, numbers: np.ndarray) -> 
 
 
 def top_tile(state: State, actors: np.ndarray, slots: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """(B,) the place of the topmost tile below the actor among the things (B, T), 0 for the bare floor; and (B,) bool,
-    whether the actor lies on it as a whole.
+    """Return (B,), the index among the things (B, T) of the topmost tile below the actor, 0 for the bare floor; and
+    (B,) bool, whether the whole actor lies on it.
     """
     from gumption.envs.physics.geometry import is_on
 
@@ -143,18 +143,18 @@ def _placed(state: State) -> np.ndarray:
 
 
 def level_file(names: Sequence[str], scenes: str, types: Sequence[str]) -> dict[str, str]:
-    """The file of the names that a memory's numbers stand for. :param scenes: their hash."""
+    """Return the file that maps the numbers of a memory to names. :param scenes: hash of the scenes."""
     content = {"levels": list(names), "hash": scenes, "types": list(types)}
     return {LEVELS: json.dumps(sealed(content), ensure_ascii=False, indent=0) + "\n"}
 
 
 def count_things(scene: Scene) -> int:
-    """How many entities of a scene have a position."""
+    """Return the number of entities of a scene that have a position."""
     return sum(Position in entity.factors for entity in scene.entities)
 
 
 def check_room(scene: Scene, things: int, types: Sequence[str]) -> None:
-    """:raises InputError: the scene has more things than a record has room for, or a type that has no number."""
+    """Check a scene. :raises InputError: it has more things than a record holds, or a type without a number."""
     if (count := count_things(scene)) > things:
         raise InputError(
             f"the scene has {count} things, and records of this memory hold {things}, as many as a level of the "
@@ -168,25 +168,25 @@ def check_room(scene: Scene, things: int, types: Sequence[str]) -> None:
             )
 
 
-# ---- What things afford a ball, as a memory shows it, with the evidence.
+# ---- Affordances of things for a ball, derived from a memory, with the evidence.
 #
-# An effect counts where one tile explains it: the ball lies on it before and after the step. For each effect the memory
-# is asked how often the ball met a tile in such a way that the effect could show, and how often it did show:
+# An effect counts if a single tile explains it: the ball lies on it before and after the step. For each effect, count
+# the steps in which the ball met a tile so that the effect was observable, and the steps in which it was observed:
 #
 #     affordsBurning     met: the ball lay on it before and after a step            shown: its mass fell
 #     affordsFallingIn   met: the ball lay on it as a whole before the step         shown: it fell in
 #     affordsSlowing     met: the ball rolled straight on over it, in a scene       shown: it lost more speed than on
 #                        where all else are tiles, of a level where it also                the bare floor of that level
 #                        rolled over the bare floor
-#     affordsReaching    met: the ball came as near to its middle as it ever was    shown: the task was done
-#                        to that of such a tile when the task was done
+#     affordsReaching    met: the ball came at least as near to its centre as in    shown: the task succeeded
+#                        some success at such a tile
 #
-# Facts are those that were shown often enough, in the vocabulary of facts.py, in the graph `segar/RUN`:
+# Effects observed often enough become facts, in the vocabulary of facts.py, in the graph `segar/RUN`:
 #
 #     MagmaTile  affordsBurning  ball
 #
-# The evidence stands in the graph `segar/RUN/evidence`, also that of effects that were shown too rarely, or never. Each
-# is a node with the run in its name, so that graphs of several runs can be asked together. Counts are literals
+# The graph `segar/RUN/evidence` holds the evidence, including effects observed too rarely or never. Each entry is a
+# node with the run in its name, so that graphs of several runs can be queried together. Counts are literals
 # (xsd:integer):
 #
 #     evidence:RUN:MagmaTile affordsBurning      ofRun RUN, hasThing MagmaTile, hasEffect affordsBurning,
@@ -195,19 +195,19 @@ def check_room(scene: Scene, things: int, types: Sequence[str]) -> None:
 
 HAS_THING, HAS_EFFECT = "hasThing", "hasEffect"
 HAS_MEETINGS, HAS_VISITS, HAS_EPISODES, HAS_LEVELS = "hasMeetings", "hasVisits", "hasEpisodes", "hasLevels"
-THRESHOLD = 3  # times that an effect is shown before it is a fact
-SHARE = 0.9  # of meetings that show it
-#: Speeds are kept in single precision: a ball loses more than on the bare floor beyond this factor and this speed.
+THRESHOLD = 3  # minimal number of steps that show an effect
+SHARE = 0.9  # minimal share of meetings that show it
+#: Relative and absolute tolerance of speed losses, since records hold speeds in single precision.
 FACTOR, LEAST = 1.05, 1e-3
-#: The way is straight if it turns by less than this angle, in radians.
+#: A path is straight if it turns by at most about this angle, in radians.
 STRAIGHT = 1e-4
 
 
 class Evidence(NamedTuple):
-    """How often a ball met a type of tile where an effect could show, and how often it showed.
+    """Number of steps in which a ball met a type of tile so that an effect was observable, and was observed.
 
     :ivar thing: the type. :ivar effect: a relation of `facts.EFFECTS`.
-    :ivar met, shown: steps. :ivar episodes, levels: those in which the effect showed.
+    :ivar met, shown: numbers of steps. :ivar episodes, levels: numbers of episodes and levels that show the effect.
     """
 
     thing: str
@@ -220,7 +220,7 @@ class Evidence(NamedTuple):
 
 @checked
 def evidence(memory: Memory) -> list[Evidence]:
-    """The evidence for each effect of each type of tile that was met, sorted."""
+    """Return the evidence for each effect of each type of tile that was met, sorted."""
     found, records = [], memory.records
     place = _places(records)
     walls = [number for number, name in enumerate(memory.types) if issubclass(TYPES.get(name, Entity), Block)]
@@ -235,9 +235,9 @@ def evidence(memory: Memory) -> list[Evidence]:
 
 @checked
 def memory_facts(memory: Memory, *, threshold: Count = THRESHOLD, share: Share = SHARE) -> list[Triple]:
-    """What tiles afford a ball, as far as the memory shows it, sorted: (type, affords..., ball).
+    """Return the affordances of tiles that the memory shows, sorted: (type, affords..., ball).
 
-    :param threshold: steps that must show an effect. :param share: of the meetings that must show it.
+    :param threshold: minimal number of steps that show the effect. :param share: minimal share of the meetings.
     """
     holds = [one for one in evidence(memory) if one.shown >= threshold and one.shown >= share * one.met]
     return [(one.thing, one.effect, BALL) for one in holds]
@@ -245,7 +245,7 @@ def memory_facts(memory: Memory, *, threshold: Count = THRESHOLD, share: Share =
 
 @checked
 def memory_evidence(memory: Memory, run: str) -> list[Triple]:
-    """The nodes that the module describes, sorted."""
+    """Return the triples of the evidence nodes described in this module, sorted."""
     triples: list[Triple] = []
     for one in evidence(memory):
         node = f"evidence:{run}:{one.thing} {one.effect}"
@@ -259,9 +259,9 @@ def memory_evidence(memory: Memory, run: str) -> list[Triple]:
 def add_memory(
     graph: KnowledgeGraph, memory: Memory, run: str, *, threshold: Count = THRESHOLD, share: Share = SHARE
 ) -> dict[str, int]:
-    """Write what a memory shows into a graph: segar/RUN and segar/RUN/evidence, which are replaced.
+    """Write facts and evidence of a memory into segar/RUN and segar/RUN/evidence, replacing their content.
 
-    :returns: name of each graph -> number of facts.
+    :returns: graph name -> number of facts.
     """
     name = f"segar/{run}"
     about = {
@@ -273,7 +273,7 @@ def add_memory(
 
 
 def _meetings(records: Any, walls: Sequence[int]) -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
-    """Effect, (n,) the type of tile that was met, 0 for none, and (n,) bool, whether the effect showed."""
+    """Yield each effect with (n,) type of the tile that was met, 0 for none, and (n,) bool, whether it showed."""
     before, after = _below(records, "top"), _below(records, "top_after")
     yield BURNING, np.where(before == after, before, 0), records["mass_after"] < records["mass"]
     flags = records["flags"]
@@ -290,16 +290,16 @@ def _meetings(records: Any, walls: Sequence[int]) -> Iterator[tuple[str, np.ndar
 
 
 def _slowed(records: Any, before: np.ndarray, after: np.ndarray, walls: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:
-    """(n,) the type of tile that the ball rolled over, 0 for none; and bool, whether it lost more than on the floor."""
+    """Return (n,) type of the tile below the rolling ball, 0 for none; and bool, whether it lost more than on floor."""
     mass = records["mass"].astype(np.float64)
     push = records["force"] / np.where(mass > 0, mass, 1.0)[:, None]
     pushed, left = records["velocity"][:, 0] + push, records["velocity_after"].astype(np.float64)
     fast, slow = np.linalg.norm(pushed, axis=1), np.linalg.norm(left, axis=1)
     turned = np.abs(pushed[:, 0] * left[:, 1] - pushed[:, 1] * left[:, 0])
     straight = (turned <= STRAIGHT * fast * slow) & ((pushed * left).sum(axis=1) >= 0) & (fast > 0)  # or it stopped
-    # There may be a greatest speed, which a push goes beyond; what was ever seen is within it.
+    # The simulator may cap the speed, which a push can exceed; the largest recorded speed respects the cap.
     rolls = straight & (mass > 0) & (fast <= slow.max(initial=0.0)) & ((records["flags"] & OVER) == 0)
-    # The ball lay on things of the types of all others in the scene, so that these are tiles, or they are inner walls.
+    # Types on which the ball lay at some step are tiles. All other things of the scene must be tiles or inner walls.
     tiles = np.union1d(np.concatenate([before, after]), [0, *walls])
     rolls &= (before == after) & np.isin(records["type"][:, 1:], tiles).all(axis=1)
     floor = _floor(_places(records), fast - slow, rolls & (before == 0))
@@ -307,7 +307,7 @@ def _slowed(records: Any, before: np.ndarray, after: np.ndarray, walls: Sequence
 
 
 def _floor(place: np.ndarray, loss: np.ndarray, bare: np.ndarray) -> np.ndarray:
-    """(n,) the median loss of speed on the bare floor of each step's level; inf where it is not known."""
+    """Return (n,), the median loss of speed on the bare floor of each step's level; inf if unknown."""
     groups = np.unique(place, return_inverse=True)[1]
     rows = np.flatnonzero(bare)
     rows = rows[np.lexsort((loss[rows], groups[rows]))]
@@ -318,11 +318,11 @@ def _floor(place: np.ndarray, loss: np.ndarray, bare: np.ndarray) -> np.ndarray:
 
 
 def _below(records: Any, name: str) -> np.ndarray:
-    """(n,) the type of the topmost tile below the ball; 0 for the bare floor."""
+    """Return (n,), the type of the topmost tile below the ball; 0 for the bare floor."""
     place = records[name]
     return np.where(place > 0, records["type"][np.arange(len(records)), place], 0)
 
 
 def _places(records: Any) -> np.ndarray:
-    """(n,) the number of the level, and one for each episode in a scene of reset options."""
+    """Return (n,), the level's number, or a separate number for each episode with a scene from reset options."""
     return np.where(records["level"] == OWN_SCENE, OWN_SCENE - records["episode"], records["level"])

@@ -1,4 +1,4 @@
-"""What an agent sees of a batch of scenes: pixels, factors, several of these, and stacks of frames."""
+"""Observations of a batch of scenes: pixels, factors, dicts of several observations, and stacks of frames."""
 
 from __future__ import annotations
 
@@ -39,44 +39,44 @@ from .render import Renderer, RendererSettings, Textured, check_kind, make_rende
 
 
 class Observation:
-    """What an agent sees of a batch: any function of the states. One of your own is a subclass with a `space` and
-    `observe`; it is made without arguments, once for a batch.
+    """An observation of a batch: any function of the states. Your own is a subclass with a `space` and `observe`,
+    instantiated without arguments once per batch.
 
-    :ivar space: of one environment.
+    :ivar space: observation space of a single environment.
     """
 
     space: spaces.Space[Any]
 
     def begin(self, state: State, columns: np.ndarray, seeds: Sequence[int]) -> None:
-        """Episodes begin in these columns.
+        """Start episodes in these columns.
 
-        :param columns: (n,) int; at the first call all columns. :param seeds: (n,) those of the levels.
+        :param columns: (n,) int; at the first call all columns. :param seeds: (n,) seeds of the levels.
         """
 
     def observe(self, state: State, fresh: bool = True) -> Any:
-        """The observations of all environments, batch first.
+        """Return the observations of all environments, batch axis first.
 
-        :param fresh: a step was made since the last call: frames move on.
+        :param fresh: whether a step was made since the last call, so that frame stacks advance.
         """
         raise NotImplementedError
 
 
-# ---- Observations that are numbers: the factors of one entity, or a row for each of several.
+# ---- Numeric observations: the factors of one entity, or a row for each of several entities.
 
 Factors = tuple[type[Factor], ...]
 OBJECT_FACTORS: Factors = (Charge, Mass, Magnetism, StoredEnergy, Position, Velocity, Acceleration, Alive, Done)
 TILE_FACTORS: Factors = (Heat, Friction, Position)
 ALL_FACTORS: Factors = (*OBJECT_FACTORS, Heat, Friction)
-#: The number for factors of an absent entity, and for factors that an entity lacks.
+#: Value for factors of an absent entity, and for factors that an entity lacks.
 MISSING = -1000.0
-#: How many gates are seen.
+#: Number of gates in an observation.
 ABREAST = 3
 
 
 def read_factors(names: Sequence[str], hidden: Sequence[str] = ()) -> Factors:
-    """The factors of these names without the hidden ones.
+    """Return the factors with these names, without the hidden factors.
 
-    :raises InputError: a name that is no factor, a factor that is no number, or no factor left.
+    :raises InputError: a name is no factor, a factor is not numeric, or no factor is left.
     """
     chosen = [factor_type(name, "factors") for name in names]
     for factor in chosen:
@@ -95,17 +95,17 @@ def read_factors(names: Sequence[str], hidden: Sequence[str] = ()) -> Factors:
 
 
 class LeftOut(Note):
-    """The state has something that an observation leaves out, though nobody asked for that."""
+    """Note that an observation omits a part of the state without a setting that requests it."""
 
 
 class _Rows:
-    """(B, n, d) float32 of slots of a state, in the order of the factors.
+    """Read the factors of slots of a state, (B, n, d) float32, in the order of the factors.
 
-    :ivar only_visible: what is not Visible is `MISSING`.
+    :ivar only_visible: fill the rows of invisible entities with `MISSING`.
     """
 
     def __init__(self, factors: Factors, hidden: Factors, only_visible: bool) -> None:
-        """:param hidden: factors that are left out on purpose."""
+        """:param hidden: factors omitted on purpose, without a note."""
         self.factors, self.only_visible = factors, only_visible
         self.width = sum(WIDTHS[factor.base] for factor in factors)
         self._expected = {factor.root for factor in (*factors, *hidden)}
@@ -134,7 +134,7 @@ class _Rows:
 
 
 class EntityState(Observation):
-    """The factors of one entity; all numbers are `MISSING` where a scene has none of that id, which is told."""
+    """The factors of one entity; all `MISSING` if a scene has no entity of that id, with a note if no scene has it."""
 
     def __init__(self, id: str, factors: Factors, hidden: Factors = (), only_visible: bool = False) -> None:
         self._id, self._rows = id, _Rows(factors, hidden, only_visible)
@@ -145,12 +145,12 @@ class EntityState(Observation):
         self._slots = _slots_of([self._id], self._slots, state, columns)
 
     def observe(self, state: State, fresh: bool = True) -> np.ndarray:
-        """(B, d) float32."""
+        """Return the factors of the entity, (B, d) float32."""
         return self._rows.read(state, self._slots)[:, 0]
 
 
 class ManyStates(Observation):
-    """A row for each of several entities: those of given ids first, others in the order of iteration, then zeros."""
+    """A row of factors per entity: entities with listed ids first, others in the order of iteration, then zeros."""
 
     def __init__(
         self,
@@ -161,10 +161,10 @@ class ManyStates(Observation):
         hidden: Factors = (),
         only_visible: bool = False,
     ) -> None:
-        """:param n_things: how many rows; that further things are left out is told.
-        :param unique_ids: of the first rows; a row is `MISSING` where a scene has no such entity.
-        :param required: only things with all these factors have rows.
-        :raises InputError: more ids than rows, or an id twice.
+        """:param n_things: number of rows; a note is issued if further things are omitted.
+        :param unique_ids: ids of the first rows; a row is `MISSING` if a scene has no such entity.
+        :param required: factors that a thing needs to get a row.
+        :raises InputError: more ids than rows, or a repeated id.
         """
         if len(unique_ids) > n_things or len(set(unique_ids)) < len(unique_ids):
             raise InputError(f"unique_ids are {', '.join(unique_ids)}: give each once, and at most n_things={n_things}")
@@ -190,7 +190,7 @@ class ManyStates(Observation):
             )
 
     def observe(self, state: State, fresh: bool = True) -> np.ndarray:
-        """(B, n_things, d) float32."""
+        """Return the rows of factors, (B, n_things, d) float32."""
         fitting = np.take_along_axis(self._fitting, state.sequence, axis=0)
         # The things that fit come first, and stay in order.
         chosen = np.argsort(~fitting, axis=0, kind="stable")[: self._count - len(self._ids)]
@@ -207,7 +207,7 @@ def _box(*shape: int) -> spaces.Box:
 
 
 def _slots_of(ids: Sequence[str], before: np.ndarray, state: State, columns: np.ndarray) -> np.ndarray:
-    """(B, n) the slots of the ids, -1 for none; only `columns` differ from before."""
+    """Return (B, n), the slots of the ids, -1 for none; only `columns` are updated."""
     found = before if len(before) == state.num_envs else np.full((state.num_envs, len(ids)), -1)
     for column in np.asarray(columns).tolist():
         found[column] = [state.slot_of[column].get(id, -1) for id in ids]
@@ -224,12 +224,12 @@ def tell_left_out(text: str) -> None:
 
 
 def is_built_in(factor: type[Factor]) -> bool:
-    """Whether a factor is SEGAR's, and not a person's own."""
+    """Return whether a factor is SEGAR's, and not user-defined."""
     return factor.__module__ == Factor.__module__
 
 
 def tell_own(state: State, shown: Set[type[Factor]] = frozenset()) -> None:
-    """Tell which factors of a person's own are not among those that are shown."""
+    """Issue a note that names the user-defined factors not in `shown`."""
     own = [each.__name__ for each in state.columns if each not in shown and not is_built_in(each)]
     if own:
         tell_left_out(f"the observation leaves out {', '.join(own)}; name what it shows in factors=, of numbers")
@@ -296,7 +296,7 @@ class ObservationSettings:
 def read_settings(
     given: ObservationSettings | Mapping[str, Any] | str, where: str = "observation"
 ) -> ObservationSettings:
-    """Settings of a kind, a dict of settings, or settings; InputError for anything else."""
+    """Convert a kind, a dict of settings, or settings into settings; raise InputError for anything else."""
     if isinstance(given, ObservationSettings):
         return given
     if isinstance(given, str):
@@ -314,12 +314,12 @@ def make_observation(
     only_visible: bool = False,
     dials: Dials | None = None,
 ) -> Observation:
-    """The observation of these settings.
+    """Return the observation of these settings.
 
     :param given: "rgb" or another kind, a dict such as {"kind": "state", "hidden": ["Mass"]}, settings, or a class.
-    :param only_visible: the factors of what is not Visible are `MISSING`; see `Task`.
-    :param dials: what gates are called.
-    :raises InputError: settings that do not fit.
+    :param only_visible: fill the factors of invisible entities with `MISSING`; see `Task`.
+    :param dials: labels of gates.
+    :raises InputError: invalid settings.
     """
     if isinstance(given, type):
         return _own(given, given.__name__)
@@ -346,7 +346,7 @@ def make_observation(
 
 
 def _own(kind: type[Any], name: str) -> Observation:
-    """An observation of a person's own class."""
+    """Return an instance of a user-defined class; raise InputError if the class is no observation."""
     if not issubclass(kind, Observation):
         raise InputError(f"observation is {name}, which is no subclass of gumption.envs.segar.Observation")
     made = kind()
@@ -356,7 +356,7 @@ def _own(kind: type[Any], name: str) -> Observation:
 
 
 class Pixels(Observation):
-    """Pictures, (R, R, 3) uint8."""
+    """Pixels, (R, R, 3) uint8."""
 
     def __init__(self, renderer: Renderer) -> None:
         self.renderer = renderer
@@ -374,8 +374,8 @@ class Pixels(Observation):
 
 
 class Names(Observation):
-    """Place and velocity of the ball, the place of the goal, and of three gates, from left to right, which type each
-    is, as a one-hot vector: its name, and nothing of what it does. (F,) float32."""
+    """Position and velocity of the ball, position of the goal, and a one-hot vector of the label of each of three
+    gates, from left to right, without their effects. (F,) float32."""
 
     def __init__(self, dials: Dials) -> None:
         names = [kind.__name__ for kind in GATES]
@@ -384,7 +384,7 @@ class Names(Observation):
         self.space = _box(6 + ABREAST * len(names))
 
     def observe(self, state: State, fresh: bool = True) -> np.ndarray:
-        """(B, F) float32."""
+        """Return positions, velocity and one-hot labels, (B, F) float32."""
         columns = np.array([self._columns.get(kind.__name__, -1) for kind in state.type_list])[state.types]
         gates = state.present & (state.kinds != ABSENT) & (columns >= 0)
         slots = np.argsort(np.where(gates, state.columns[Position][0], np.inf), axis=0, kind="stable")[:ABREAST]

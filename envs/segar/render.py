@@ -1,4 +1,4 @@
-"""Renderers: pictures of scenes in plain colours and in textures, and a map of letters."""
+"""Renderers: pictures of scenes in plain colours or textures, and text maps."""
 
 from __future__ import annotations
 
@@ -47,20 +47,20 @@ from .textures import (
 
 
 class Drawing:
-    """Draws a batch of scenes into (B, R, R, 3) arrays of uint8, row 0 at the top; R is the resolution.
+    """Draw a batch of scenes into (B, R, R, 3) arrays of uint8, row 0 at the top; R is the resolution.
 
-    A position becomes a boundary between pixels: column round((x - low) * R / side), and row R minus the same of y. The
-    floor with its tiles, the first in the order of iteration on top, is kept until a tile changes. Objects are drawn
-    onto it in the order of iteration.
+    A position maps to a boundary between pixels: column round((x - low) * R / side), row R - round((y - low) * R /
+    side). The floor with its tiles (the first in the order of iteration on top) is cached until a tile changes. Objects
+    are drawn onto it in the order of iteration.
     """
 
     def __init__(
         self, state: State, resolution: int, outlines: bool = True, centred: bool = False, only_tiles: bool = False
     ) -> None:
-        """:param state: with the layout and the batch of all later ones.
-        :param outlines: a black line of one pixel around what is Mobile.
-        :param centred: polygons have the centre of their bounding box at the position.
-        :param only_tiles: leave objects out.
+        """:param state: a state with the layout and batch size of all later states.
+        :param outlines: draw a black line of one pixel around Mobile things.
+        :param centred: place the centre of a polygon's bounding box at its position.
+        :param only_tiles: omit objects.
         """
         self.resolution, self._outlines, self._centred = resolution, outlines, centred
         num_envs, slots, layout = state.num_envs, state.slots, state.layout
@@ -79,14 +79,14 @@ class Drawing:
         return state.layout == self._layout and state.num_envs == len(self._stale)
 
     def renew(self, changed: np.ndarray) -> None:
-        """Paint floors again where textures (B, N + 1) bool of tiles or of the background have changed."""
+        """Repaint floors where the textures of tiles or background changed; `changed` is (B, N + 1) bool."""
         self._stale |= (changed[:, :-1] & self._is_tile).any(axis=1) | changed[:, -1]
 
     def draw(self, state: State, textures: np.ndarray) -> np.ndarray:
-        """(B, R, R, 3) uint8, a new array.
+        """Return the pictures, a new array (B, R, R, 3) uint8.
 
         :param textures: (B, N + 1, P, P, 3) uint8, the pattern of each slot and, last, of the background, repeated from
-            the thing's top left corner.
+            the top left corner of the thing.
         """
         from .drawing_kernels import Floors, Things, paint
 
@@ -120,7 +120,7 @@ Colour = tuple[int, int, int]
 Annotations = Literal["none", "ids", "labels"]
 
 FLOOR: Colour = (236, 236, 230)
-#: The colour of each entity type; a type without one has that of its parent. A person's own can be added.
+#: Colour of each entity type; other types inherit the colour of their parent. Add your own types here.
 COLOURS: dict[type[kinds.Entity], Colour] = {
     kinds.Entity: (150, 150, 150),
     kinds.Object: (140, 140, 160),
@@ -139,7 +139,7 @@ COLOURS: dict[type[kinds.Entity], Colour] = {
     kinds.GoalTile: (80, 175, 90),
 }
 
-#: Effects of a place on the ball, with their colours; the first that holds for the tile on top is shown.
+#: Effect of a place on the ball -> colour; if several effects hold for a tile, the first determines the colour.
 AFFORDANCES: dict[str, Colour] = {
     "goal": (0, 160, 60),
     "consumes": (20, 20, 20),
@@ -147,13 +147,13 @@ AFFORDANCES: dict[str, Colour] = {
     "slows": (230, 190, 90),
     "nothing": (255, 255, 255),
 }
-#: The speed at which the colours of optical flow are full.
+#: Speed at which the colours of optical flow are fully saturated.
 FULL_SPEED = 2.0
 STILL: Colour = (255, 255, 255)
 
 
 class Coloured:
-    """The base of the renderers in plain colours, which colour the slots anew in each frame."""
+    """Base of the renderers in plain colours, which compute the colour of each slot in each frame."""
 
     outlines = True
     only_tiles = False
@@ -178,12 +178,12 @@ class Coloured:
         return self._drawing.draw(state, colours[:, :, None, None])
 
     def colours(self, state: State) -> np.ndarray:
-        """(B, N + 1, 3) uint8, of the slots and, last, of the background."""
+        """Return (B, N + 1, 3) uint8, the colours of the slots and, last, of the background."""
         raise NotImplementedError
 
 
 class SolidColours(Coloured):
-    """For people: a colour for each entity type, and their names if wanted."""
+    """Pictures for people: a colour per entity type, with optional annotations."""
 
     def __init__(
         self,
@@ -192,8 +192,8 @@ class SolidColours(Coloured):
         centred: bool = False,
         dials: Dials = Dials(),  # noqa: B008
     ) -> None:
-        """:param annotations: "ids" or "labels" (names of types) are written on what is visible.
-        :param dials: what types are called.
+        """:param annotations: write "ids" or "labels" (names of types) on visible things.
+        :param dials: labels of types, which determine colours.
         """
         super().__init__(resolution, centred)
         self._annotations, self._dials = annotations, dials
@@ -228,7 +228,7 @@ class SolidColours(Coloured):
 
 
 class OpticalFlow(Coloured):
-    """The motion of objects in HSV: the hue is the direction, the saturation the speed; what rests is white."""
+    """The motion of objects in HSV: hue is the direction, saturation the speed; resting things are white."""
 
     outlines = False
 
@@ -243,7 +243,7 @@ class OpticalFlow(Coloured):
 
 
 class AffordanceMap(Coloured):
-    """What each place does to a ball: it is the goal, consumes, burns or slows it; see `AFFORDANCES`."""
+    """The effect of each place on a ball: goal, consumes, burns, slows or nothing; see `AFFORDANCES`."""
 
     only_tiles = True
 
@@ -263,13 +263,13 @@ class AffordanceMap(Coloured):
 
 
 def _with_background(found: np.ndarray, background: Colour) -> np.ndarray:
-    """(B, N + 1, 3) uint8 of (B, N, 3)."""
+    """Append the background to colours (B, N, 3) and return (B, N + 1, 3) uint8."""
     last = np.broadcast_to(np.array(background), (len(found), 1, 3))
     return np.concatenate([found, last], axis=1).astype(np.uint8)
 
 
 def _positive(state: State, factor: type[Factor]) -> np.ndarray:
-    """(N, B) bool."""
+    """Return (N, B) bool, whether a factor is positive; False for a factor that no entity has."""
     column = state.columns.get(factor)
     return np.zeros(state.present.shape, dtype=bool) if column is None else column[0] > 0
 
@@ -278,7 +278,7 @@ PIXELS = 256
 
 
 def draw_frame(state: State, i: int, mode: str, dials: Dials = Dials()) -> Any:  # noqa: B008  (frozen)
-    """Scene i as text ("ansi"), or as (256, 256, 3) uint8 ("rgb_array")."""
+    """Return scene i as text ("ansi"), or as (256, 256, 3) uint8 ("rgb_array")."""
     if mode == "ansi":
         return ansi(state, i, dials)
     one = state.select(np.array([i]))
@@ -292,8 +292,8 @@ _LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
 
 def ansi(state: State, i: int = 0, dials: Dials = Dials()) -> str:  # noqa: B008
-    """Scene i as text: a map of 20 rows, with capital letters for objects and small ones for tiles, and a line for each
-    thing that is visible."""
+    """Return scene i as text: a map of 20 rows with capital letters for objects and small letters for tiles, and a line
+    per visible thing."""
     one = state.select(np.array([i]))
     marks = np.arange(1, one.slots + 2, dtype=np.uint8)
     marks[-1] = 0  # the floor
@@ -330,19 +330,19 @@ _FIELDS: dict[str, tuple[Kind, ...]] = {
 
 
 class Renderer(Protocol):
-    """Draws a batch of scenes."""
+    """Draw a batch of scenes."""
 
     resolution: int
 
     def begin(self, state: State, columns: np.ndarray, seeds: Sequence[int]) -> None:
-        """Episodes begin in these columns. An equal seed gives an equal look.
+        """Start episodes in these columns. Equal seeds give equal looks.
 
-        :param columns: (n,) int; at the first call all columns. :param seeds: (n,) those of the levels.
+        :param columns: (n,) int; at the first call all columns. :param seeds: (n,) seeds of the levels.
         """
         ...
 
     def draw(self, state: State) -> np.ndarray:
-        """(B, R, R, 3) uint8, row 0 at the top."""
+        """Return the pictures, (B, R, R, 3) uint8, row 0 at the top."""
         ...
 
 
@@ -382,8 +382,8 @@ class RendererSettings:
 
 
 def check_kind(given: Any, kinds: Mapping[str, tuple[str, ...]], what: str) -> None:
-    """Refuse, with an InputError, a value for a field that settings of this kind do not read; `kinds` are field to the
-    kinds that read it."""
+    """Raise InputError if a field that this kind does not read has a value other than its default; `kinds` maps a field
+    to the kinds that read it."""
     for field in fields(given):
         default = field.default if field.default_factory is MISSING else field.default_factory()
         able = kinds.get(field.name, (given.kind,))
@@ -392,9 +392,9 @@ def check_kind(given: Any, kinds: Mapping[str, tuple[str, ...]], what: str) -> N
 
 
 def make_renderer(settings: RendererSettings) -> Renderer:
-    """The renderer of these settings.
+    """Return the renderer of these settings.
 
-    :raises InputError: a file that cannot be read or is no model, a hidden factor that textures do not show.
+    :raises InputError: a file is unreadable or no model, or textures do not show a hidden factor anyway.
     """
     centred = settings.preset == "compat"
     if ":" in settings.kind:
@@ -424,14 +424,14 @@ def make_renderer(settings: RendererSettings) -> Renderer:
     return Textured(models, settings.resolution, settings.hidden, settings.preset == "fixed", centred)
 
 
-# ---- Textures of a network's first filters. k-means makes twelve clusters of them, one for each entry of a code.
+# ---- Textures of a network's first filters. k-means groups them into twelve clusters, one per entry of a code.
 #
-# A `FeatureModel` adds up one filter of each cluster, times the entry of the code. Models of different seeds have their
-# clusters in the same order (Hungarian matching), so that they can be compared cluster by cluster.
+# A `FeatureModel` sums one filter of each cluster, weighted by the entry of the code. Hungarian matching aligns the
+# clusters of models with different seeds, so that models can be compared cluster by cluster.
 
 RANDOM_FILTERS, RANDOM_SIDE = 64, 3
 RANDOM_TEXTURES = "the textures are those of a random network: no filters are given, so that they are random numbers"
-#: Of the pattern of an entry that is 1, before tanh.
+#: Contrast before tanh of the pattern of an entry with value 1.
 _CONTRAST = 0.6
 _RESTARTS = 10  # of k-means
 
@@ -439,8 +439,8 @@ _RESTARTS = 10  # of k-means
 class FeatureModel(TextureModel):
     """A texture model of clustered filters.
 
-    :ivar filters: (n, 3 * k * k), each with the mean 0 and the norm 1.
-    :ivar labels: (n,) the cluster of each, 0 to 11, which is the number of an entry of a code.
+    :ivar filters: (n, 3 * k * k), each with mean 0 and norm 1.
+    :ivar labels: (n,) cluster of each filter, 0 to 11, the index of an entry of a code.
     """
 
     def __init__(self, name: str, filters: np.ndarray, side: int, labels: np.ndarray, rng: np.random.Generator) -> None:
@@ -452,7 +452,7 @@ class FeatureModel(TextureModel):
 
 
 def read_filters(path: Path) -> np.ndarray:
-    """(n, 3, k, k) filters of a .npy file, or of a .safetensors file with one such array; else InputError."""
+    """Read filters (n, 3, k, k) from a .npy file, or a .safetensors file with one such array; else raise InputError."""
     if path.suffix == ".npy":
         try:
             found = [np.load(path, allow_pickle=False)]
@@ -473,16 +473,16 @@ def read_filters(path: Path) -> np.ndarray:
 
 
 def random_filters(seed: int) -> np.ndarray:
-    """(64, 3, 3, 3) filters of a normal distribution."""
+    """Draw filters (64, 3, 3, 3) from a standard normal distribution."""
     return np.random.default_rng(seed).standard_normal((RANDOM_FILTERS, 3, RANDOM_SIDE, RANDOM_SIDE))
 
 
 @checked
 def feature_models(filters: np.ndarray, seeds: Sequence[int], name: str = "features") -> tuple[FeatureModel, ...]:
-    """A model for each seed, with clusters in the order that the first seed draws.
+    """Return a model per seed; all have the cluster order drawn by the first seed.
 
     :param filters: (n, 3, k, k).
-    :raises InputError: fewer than twelve different filters, or another shape.
+    :raises InputError: fewer than twelve different filters, another shape, or no seed.
     """
     from sklearn.cluster import KMeans
 
@@ -503,7 +503,7 @@ def feature_models(filters: np.ndarray, seeds: Sequence[int], name: str = "featu
 
 
 def align(labels: np.ndarray, reference: np.ndarray) -> np.ndarray:
-    """(n,) labels, 0 to 11, renumbered so that as many as possible equal those of the reference."""
+    """Renumber labels (n,), 0 to 11, so that as many as possible agree with the reference."""
     from scipy.optimize import linear_sum_assignment
 
     shared = np.zeros((LENGTH, LENGTH))
@@ -513,7 +513,7 @@ def align(labels: np.ndarray, reference: np.ndarray) -> np.ndarray:
 
 
 def cluster_distance(one: FeatureModel, other: FeatureModel) -> float:
-    """The sum, over the clusters, of the Wasserstein-2 distance between the filters of the two models' clusters."""
+    """Return the sum over clusters of the Wasserstein-2 distance between the filters of two models."""
     total = 0.0
     for entry in range(LENGTH):
         mine, its = one.filters[one.labels == entry], other.filters[other.labels == entry]
@@ -522,8 +522,8 @@ def cluster_distance(one: FeatureModel, other: FeatureModel) -> float:
 
 
 def close_and_far(models: Sequence[FeatureModel], count: int) -> tuple[list[FeatureModel], list[FeatureModel]]:
-    """The `count` models nearest to the first one by `cluster_distance`, and as many that are farthest from it;
-    InputError where there are too few models."""
+    """Return the `count` models nearest to the first model by `cluster_distance`, and the `count` farthest models;
+    raise InputError if there are too few models."""
     if not count >= 1 or 2 * count > len(models) - 1:
         raise InputError(f"{count} close and {count} far models of {len(models) - 1} others; give more models")
     others = sorted(models[1:], key=lambda model: (cluster_distance(models[0], model), model.name))
@@ -538,21 +538,21 @@ def _are_filters(array: np.ndarray) -> bool:
 
 
 def _normalized(filters: np.ndarray) -> np.ndarray:
-    """(n, 3 * k * k) with the mean 0 and the norm 1; constant filters become 0."""
+    """Return filters (n, 3 * k * k) with mean 0 and norm 1; constant filters become 0."""
     flat = filters.reshape(len(filters), -1).astype(np.float64)
     flat = flat - flat.mean(axis=1, keepdims=True)
     norms = np.linalg.norm(flat, axis=1, keepdims=True)
     return flat / np.where(norms > 0, norms, 1.0)
 
 
-# ---- The renderer for agents: textures made of factors.
+# ---- Renderer for agents: textures that encode factors.
 
-#: A texture is made anew when an entry of its code has changed by more than this, 5 % of the range from -1 to 1.
+#: Recompute a texture when an entry of its code changed by more than this, 5 % of the range from -1 to 1.
 CHANGE = 0.1
 
 
 class Textured:
-    """Draws things in textures that show their factors; the seed of a level chooses one of the models."""
+    """Draw things in textures that show their factors; the seed of a level selects a model."""
 
     def __init__(
         self,
@@ -562,8 +562,8 @@ class Textured:
         follow: bool = True,
         centred: bool = False,
     ) -> None:
-        """:param hidden: names of factors that textures do not show; position and size are visible all the same.
-        :param follow: the texture of a thing changes with its factors, and not only at the beginning of an episode.
+        """:param hidden: names of factors that textures do not show; position and size remain visible.
+        :param follow: update the texture of a thing when its factors change, not only at the start of an episode.
         :raises InputError: no model, models of different periods, or a hidden factor that no texture shows.
         """
         if len({model.period for model in models}) != 1:
@@ -578,7 +578,7 @@ class Textured:
         self._chosen = np.zeros(0, dtype=np.int64)
 
     def begin(self, state: State, columns: np.ndarray, seeds: Sequence[int]) -> None:
-        """Make the textures of these columns; InputError where batch or layout are new and columns are missing."""
+        """Compute the textures of these columns; raise InputError if a new batch or layout lacks a column."""
         if self._drawing is None or not self._drawing.fits(state):
             if len(columns) != state.num_envs:
                 raise InputError("the first episodes of a batch begin together: give all its columns")
@@ -606,7 +606,7 @@ class Textured:
         return self._drawing.draw(state, self._textures)
 
     def _make(self, changed: np.ndarray, codes: np.ndarray) -> None:
-        """Make the textures of these codes where the mask (N + 1, B) is true."""
+        """Compute the textures of these codes where the mask `changed` (N + 1, B) is true."""
         assert self._drawing is not None
         self._codes[:, changed] = codes[:, changed]
         n, b = np.nonzero(changed)

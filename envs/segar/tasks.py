@@ -1,4 +1,4 @@
-"""SEGAR's tasks: what actions do to the factors, and reward and end by states and actions (section 4.4)."""
+"""SEGAR's tasks: effects of actions on factors, and reward and termination from states and actions (section 4.4)."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -18,27 +18,27 @@ from gumption.envs.physics.state import State
 
 #: The reward for destroying the ball.
 DEATH = -100.0
-#: The goal is reached at this distance, in diagonals of the arena.
+#: Maximal distance at which the goal counts as reached, in diagonals of the arena.
 REACHED = 1e-2
-#: A ball this close to the middle of a hole is out of the game.
+#: A ball at most this far from the centre of a hole is out of the game.
 POTTED = 1e-4
 
 
 class Task:
-    """A task: an action space with a function of actions on the factors, and rewards and ends as functions of states
-    and actions. One of your own is a subclass, or is made of functions:
+    """A task: an action space, the effect of actions on factors, and reward and termination as functions of states and
+    actions. Define your own as a subclass, or from functions:
 
         Task(spaces.Discrete(2), act=grow_or_wait, reward=size_of_the_ball)
 
-    Each function is about B environments at once. `before` is the state before the action and `after` the one after it,
-    at the end of the environment's step; `done` is asked after each step of the simulation. `before` holds its values
-    until the next step. An action is (B, ...): int64 of discrete spaces, float64 of a box.
+    Each function handles B environments at once. `before` is the state before the action, `after` the state at the end
+    of the environment's step; `done` is called after each step of the simulation. `before` keeps its values until the
+    next step. An action is (B, ...): int64 for discrete spaces, float64 for a box.
 
-    :cvar action_space: of one environment; None for forces on the actor, as the environment's settings have them.
-    :cvar actor: the type of the entity that forces move, and that infos and memories are about; subclasses count.
-    :cvar levels: the usual ones: whatever the setting `levels` of an environment can be.
-    :cvar usual: settings of an environment, where they are not given.
-    :cvar only_visible: observations of factors leave out what is not Visible, as pictures do.
+    :cvar action_space: of a single environment; None for forces on the actor, as the environment's settings define.
+    :cvar actor: type of the entity that forces move, and that infos and memories describe; subclasses count.
+    :cvar levels: default levels: any value that the setting `levels` of an environment accepts.
+    :cvar usual: default settings of an environment for this task.
+    :cvar only_visible: omit invisible entities from observations of factors, as in pictures.
     """
 
     action_space: spaces.Space[Any] | None = None
@@ -59,7 +59,7 @@ class Task:
         levels: Any = None,
         name: str | None = None,
     ) -> None:
-        """What is None stays as the class has it."""
+        """Keep the class's own value for each argument that is None."""
         given = {
             "action_space": action_space, "act": act, "reward": reward, "done": done, "info": info, "success": success,
             "actor": actor, "levels": levels,
@@ -73,39 +73,39 @@ class Task:
             )
 
     def act(self, state: State, action: np.ndarray) -> None:
-        """Change the factors by the actions; here a force (B, 2) on the actor, whose velocity changes by force / mass.
-        An actor that is destroyed or immobile does not move."""
+        """Apply the actions to the factors; by default a force (B, 2) changes the actor's velocity by force / mass. A
+        destroyed or immobile actor does not move."""
         state.columns[Velocity][:, state.first(self.actor), np.arange(state.num_envs)] += action.T * self.push(state)
 
     def push(self, state: State) -> np.ndarray:
-        """(B,) what a force of 1 adds to the velocity of the actor."""
+        """Return (B,), the change of the actor's velocity per unit of force."""
         mine = np.arange(state.num_envs)
         alive, mobile, mass = (state.columns[one][0, state.first(self.actor), mine] for one in (Alive, Mobile, Mass))
         return np.where(alive & mobile & (mass > 0), 1.0 / np.where(mass > 0, mass, 1.0), 0.0)
 
     def reward(self, before: State, action: np.ndarray, after: State) -> Any:
-        """(B,) the reward of the step."""
+        """Return the reward of the step, (B,)."""
         raise NotImplementedError
 
     def done(self, before: State, action: np.ndarray, after: State) -> Any:
-        """(B,) bool, whether the episode is over; here never, so that it ends by `max_steps` alone."""
+        """Return (B,) bool, whether the episode terminates; by default never, so that only `max_steps` ends it."""
         return np.zeros(after.num_envs, dtype=bool)
 
     def success(self, before: State, action: np.ndarray, after: State) -> Any:
-        """(B,) bool, whether the task is solved, which is asked where an episode ends; here never."""
+        """Return (B,) bool, whether the task is solved, called when an episode ends; by default never."""
         return np.zeros(after.num_envs, dtype=bool)
 
     def info(self, before: State, action: np.ndarray, after: State) -> Mapping[str, Any]:
-        """Further infos by name, (B, ...) each."""
+        """Return additional infos by name, each (B, ...)."""
         return {}
 
     def check(self, state: State) -> None:
-        """:raises InputError: a scene lacks what the task needs; here the actor."""
+        """Check the scenes. :raises InputError: a scene lacks an entity that the task needs; by default the actor."""
         check_number(state, self, self.actor)
 
 
 def check_number(state: State, task: Task, kind: type[Entity], *, only: bool = False) -> None:
-    """:raises InputError: a scene has no entity of a type, or, with `only`, more than one."""
+    """Count a type. :raises InputError: a scene has no entity of the type, or, with `only`, more than one."""
     counts = state.is_a(kind).sum(axis=0)
     wrong = (counts != 1) if only else (counts == 0)
     if wrong.any():
@@ -117,9 +117,9 @@ def check_number(state: State, task: Task, kind: type[Entity], *, only: bool = F
 class PuttPutt(Task):
     """Bring the golf ball to the goal.
 
-    :cvar squared: the reward is minus the squared distance, else minus the distance.
-    :cvar reached: the goal is reached at this distance, in diagonals of the arena.
-    :cvar fastest_at_goal: a faster ball has not reached the goal; None for any speed.
+    :cvar squared: whether the reward is minus the squared distance, else minus the distance.
+    :cvar reached: maximal distance at which the goal counts as reached, in diagonals of the arena.
+    :cvar fastest_at_goal: maximal speed at which the goal counts as reached; None for any speed.
     """
 
     squared = True
@@ -127,12 +127,12 @@ class PuttPutt(Task):
     fastest_at_goal: float | None = None
 
     def distance(self, state: State) -> np.ndarray:
-        """(B,) from the ball to the goal, in diagonals of the arena."""
+        """Return (B,), the distance from the ball to the goal in diagonals of the arena."""
         x, y = (state.of(GolfBall, Position) - state.of(GoalTile, Position)).T
         return np.sqrt(x * x + y * y) / diagonal(state)
 
     def at_goal(self, state: State) -> np.ndarray:
-        """(B,) bool."""
+        """Return (B,) bool, whether the ball has reached the goal, slowly enough."""
         reached = self.distance(state) <= self.reached
         if self.fastest_at_goal is not None:
             v = state.of(GolfBall, Velocity)
@@ -140,12 +140,12 @@ class PuttPutt(Task):
         return reached
 
     def reward(self, before: State, action: np.ndarray, after: State) -> np.ndarray:
-        """-D^2 (or -D), -100 more once the ball is destroyed."""
+        """Return -D^2 (or -D), -100 more once the ball is destroyed."""
         far = self.distance(after)
         return -(far * far if self.squared else far) + np.where(after.of(GolfBall, Alive), 0.0, DEATH)
 
     def done(self, before: State, action: np.ndarray, after: State) -> np.ndarray:
-        """Once the ball is destroyed, or in a hole, or at the goal."""
+        """Terminate once the ball is destroyed, in a hole, or at the goal."""
         return ~after.of(GolfBall, Alive) | after.of(GolfBall, Done) | self.at_goal(after)
 
     def success(self, before: State, action: np.ndarray, after: State) -> np.ndarray:
@@ -168,8 +168,8 @@ class PuttPuttNegDist(PuttPutt):
 class Gates(PuttPutt):
     """Bring the golf ball through the gate that lets it through, to the goal.
 
-    In PuttPutt a ball that falls in ends all costs, so that falling in pays. Here the reward is 1 at the goal, -1 for a
-    lost ball, half of what the ball came nearer, and -0.01 for each step.
+    In PuttPutt falling into a hole ends all costs, so that it pays. Here the reward is 1 at the goal, -1 for a lost
+    ball, plus half of the decrease in distance, and -0.01 per step.
     """
 
     levels = "gates-2"
@@ -183,7 +183,7 @@ class Gates(PuttPutt):
 
 
 class Invisiball(PuttPutt):
-    """Bring a golf ball to the goal that is visible only before the first action."""
+    """Bring a golf ball, which is visible only before the first action, to the goal."""
 
     levels = "invisiball"
     only_visible = True
@@ -200,24 +200,24 @@ class Billiards(Task):
     levels = "billiards"
 
     def nearest(self, state: State) -> np.ndarray:
-        """(N, B) of each thing to the nearest hole, in diagonals of the arena."""
+        """Return (N, B), the distance of each thing to the nearest hole in diagonals of the arena."""
         x = state.columns[Position]
         apart = np.sqrt(((x[:, :, None] - x[:, None]) ** 2).sum(axis=0)) / diagonal(state)
         return np.where(state.is_a(Hole)[None], apart, np.inf).min(axis=1)
 
     def left(self, state: State, nearest: np.ndarray) -> np.ndarray:
-        """(N, B) bool, the balls that are in the game."""
+        """Return (N, B) bool, which things are balls still in the game."""
         potted = nearest * diagonal(state) <= POTTED
         return state.is_a(Ball) & state.columns[Alive][0] & ~state.columns[Done][0] & ~potted
 
     def reward(self, before: State, action: np.ndarray, after: State) -> np.ndarray:
-        """Minus the sum over balls of the squared distance to the nearest hole, -100 more once the cue ball is
+        """Return minus the sum over balls of the squared distance to the nearest hole, -100 more once the cue ball is
         destroyed."""
         squares = np.where(after.is_a(Ball), self.nearest(after) ** 2, 0.0).sum(axis=0)
         return -squares + np.where(after.of(CueBall, Alive), 0.0, DEATH)
 
     def done(self, before: State, action: np.ndarray, after: State) -> np.ndarray:
-        """Once the cue ball is destroyed, or in a hole, or no ball is left."""
+        """Terminate once the cue ball is destroyed or in a hole, or no ball is left."""
         lost = ~after.of(CueBall, Alive) | after.of(CueBall, Done)
         return lost | ~self.left(after, self.nearest(after)).any(axis=0)
 
@@ -239,9 +239,9 @@ TASKS: dict[str, Task] = {kind.__name__: kind() for kind in (PuttPutt, PuttPuttN
 
 
 def read_task(given: Any) -> Task:
-    """The task of a name in `TASKS`, or of "module:name", or itself; a class is made without arguments.
+    """Return the task of a name in `TASKS`, of "module:name", or the task itself; a class is called without arguments.
 
-    :raises InputError: there is no such task.
+    :raises InputError: no such task.
     """
     if isinstance(given, str):
         if given in TASKS:
@@ -261,12 +261,12 @@ def _is_task(given: Any) -> bool:
 
 
 def diagonal(state: State) -> np.ndarray:
-    """(B,) of the arena: the unit of distances."""
+    """Return the diagonal of the arena, (B,), the unit of distances."""
     return np.sqrt(2.0) * (state.walls[1] - state.walls[0])
 
 
 class Simulator(PhysicsSimulator):
-    """The simulator of `gumption.envs.physics.simulator`, with actions, reward and end of a task.
+    """The simulator of `gumption.envs.physics.simulator`, with actions, reward and termination of a task.
 
     sim = Simulator({"entities": [{"type": "GolfBall"}, {"type": "GoalTile", "factors": {"Position": [0.5, 0]}}]},
                     task="PuttPutt")
@@ -282,8 +282,8 @@ class Simulator(PhysicsSimulator):
         task: str | Task | None = None,
         device: str | None = None,
     ) -> None:
-        """:param task: "PuttPutt", "PuttPuttNegDist", "Invisiball", "Billiards", or one of your own.
-        :raises InputError: as the simulator of the physics; no such task, or a scene that lacks what the task needs.
+        """:param task: "PuttPutt", "PuttPuttNegDist", "Gates", "Invisiball", "Billiards", or your own.
+        :raises InputError: as the physics simulator; no such task, or a scene lacks an entity that the task needs.
         """
         super().__init__(scenes, preset, device)
         self.task = None if task is None else read_task(task)
@@ -292,9 +292,9 @@ class Simulator(PhysicsSimulator):
             self.task.check(self.arrays)
 
     def act(self, action: Any) -> None:
-        """Apply an action; of a batch (B, ...). Reward and end are about the steps after it.
+        """Apply an action; (B, ...) for a batch. Reward and termination then refer to the steps after it.
 
-        :raises InputError: no task, a simulator on a device, or something else than numbers for each scene.
+        :raises InputError: no task, a simulator on a device, or an action of another shape or without numbers.
         """
         task, state = self._with_task(), self.arrays
         if self.device is not None:
@@ -311,15 +311,15 @@ class Simulator(PhysicsSimulator):
         task.act(state, given)
 
     def reward(self) -> Any:
-        """The reward now, a float; of a batch (B,)."""
+        """Return the current reward, a float; (B,) for a batch."""
         return self._told("reward", float)
 
     def done(self) -> Any:
-        """Whether the task is over, a bool; of a batch (B,)."""
+        """Return whether the task has terminated, a bool; (B,) for a batch."""
         return self._told("done", bool)
 
     def success(self) -> Any:
-        """Whether the task is solved, a bool; of a batch (B,)."""
+        """Return whether the task is solved, a bool; (B,) for a batch."""
         return self._told("success", bool)
 
     def _with_task(self) -> Task:
@@ -337,9 +337,9 @@ class Simulator(PhysicsSimulator):
 
 
 def of_task(task: Task, question: str, before: State, action: np.ndarray, after: State) -> np.ndarray:
-    """(B,) the answer of a task's function, "reward", "done" or "success".
+    """Call a task's function, "reward", "done" or "success", and return its values (B,).
 
-    :raises InputError: another shape, or a number that is not finite.
+    :raises InputError: another shape, or a reward that is not finite.
     """
     found = np.asarray(getattr(task, question)(before, action, after))
     if found.shape != (after.num_envs,) or found.dtype.kind not in "biuf":

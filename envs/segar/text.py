@@ -1,4 +1,4 @@
-"""The world in words: its rules, a level as text, and a typed push by words, angles or numbers."""
+"""Text interface of the world: its rules, a level as text, and pushes typed as words, angles or numbers."""
 
 from __future__ import annotations
 
@@ -40,9 +40,9 @@ level {level}"""
 
 @dataclass
 class TextFace:
-    """The world in words, for players that read and type; `env` is a `SegarEnv` without `directions`.
+    """Text interface for players that read and type; `env` is a `SegarEnv` without `directions`.
 
-    :ivar level: the name of the level that reset options ask for.
+    :ivar level: name of the level in the reset options.
     """
 
     level: str = ""
@@ -59,14 +59,14 @@ class TextFace:
         return env.unwrapped.batch.draw_frame(0, "ansi")
 
     def parse(self, typed: str, env: Any) -> Any:
-        """The push (x, y) that was typed, or the action of an own task; InputError where it is none, or too strong."""
+        """Parse a push (x, y), or an action of a custom task; raise InputError if it is invalid or too strong."""
         batch = env.unwrapped.batch
         if batch.task.action_space is None:
             return parse_push(typed, batch.settings.action_max)
         return parse_action(typed, batch.task.action_space)
 
     def told(self, info: Mapping[str, Any], over: bool) -> str:
-        """The result of a step in words, from its info; `over` where the episode ended."""
+        """Describe the result of a step from its info; `over` states whether the episode ended."""
         if info["success"]:
             return "the goal is reached" if "distance" in info else "the task is solved"
         if not info.get("alive", True):
@@ -105,7 +105,7 @@ def begin(
 
 
 def asked(space: spaces.Space[Any]) -> str:
-    """The action of a space in words."""
+    """Describe in words the action that a space expects."""
     if isinstance(space, spaces.Discrete):
         return f"a whole number from {space.start} to {space.start + space.n - 1}"
     count = int(np.prod(space.shape or (1,)))
@@ -113,7 +113,7 @@ def asked(space: spaces.Space[Any]) -> str:
 
 
 def parse_action(typed: str, space: spaces.Space[Any]) -> Any:
-    """The action of a space that was typed; InputError where it is none."""
+    """Parse a typed action of a space; raise InputError if it is invalid."""
     size = int(np.prod(space.shape or (1,)))
     numbers = np.array(_numbers(typed.split(","), typed) if typed.strip() else [0.0] * size)
     action = numbers.astype(space.dtype)
@@ -124,9 +124,9 @@ def parse_action(typed: str, space: spaces.Space[Any]) -> Any:
 
 
 def parse_push(typed: str, bound: float) -> tuple[float, float]:
-    """The push (x, y) that was typed; see `RULES`. InputError where it is none, or too strong.
+    """Parse a push (x, y); see `RULES`. Raise InputError if it is invalid or too strong.
 
-    :param bound: the largest push along an axis, and the strength where none is typed.
+    :param bound: the largest push along an axis, and the default strength.
     """
     words = re.sub(r"\s+|(?<=[a-z])-(?=[a-z])", " ", typed.lower()).strip()
     if not words:

@@ -1,7 +1,7 @@
-"""Texture models, linear maps of codes to patterns, and distances between them.
+"""Texture models (linear maps of codes to patterns), and distances between them.
 
-A transposed convolution of a map that has one code everywhere repeats itself every `stride` pixels. The texture of a
-code is therefore one tile of P x P pixels, P the stride, and a tile is tanh(weights @ code + bias).
+A transposed convolution of a map with the same code everywhere is periodic, with the period `stride` in pixels. The
+texture of a code is therefore one tile of P x P pixels, P the stride: tanh(weights @ code + bias).
 """
 
 from collections.abc import Sequence
@@ -26,16 +26,16 @@ from gumption.envs.physics.factors import (
 )
 from gumption.envs.physics.state import State
 
-#: The factors in a code, the twelve numbers that make a texture: 1 for the background, these, and three random entries.
+#: Factors in a code. A code has twelve numbers: 1 for the background (else 0), these factors, three random entries.
 CODED: tuple[type[Factor], ...] = (Heat, Friction, Charge, Magnetism, Density, StoredEnergy, Mass, Alive)
 RANDOM = 3
 LENGTH = 1 + len(CODED) + RANDOM
-#: Keeps the random entries apart from other draws with a level's seed.
+#: Separates the random entries from other draws with a level's seed.
 _STREAM = 0x7E
 
 
 def coded_entries(hidden: Sequence[str]) -> np.ndarray:
-    """(8,) bool, which of `CODED` a texture shows; InputError for a hidden name that is none of them."""
+    """Return (8,) bool, which factors of `CODED` a texture shows; raise InputError for a hidden name not in `CODED`."""
     names = [factor.__name__ for factor in CODED]
     for name in hidden:
         if name not in names:
@@ -44,7 +44,7 @@ def coded_entries(hidden: Sequence[str]) -> np.ndarray:
 
 
 def factor_codes(state: State, entries: np.ndarray) -> np.ndarray:
-    """(9, N + 1, B) the codes of the slots and, last, of the background, without the random entries.
+    """Return (9, N + 1, B), the codes of the slots and, last, of the background, without the random entries.
 
     A factor that an entity lacks, or that is not shown, is 0. The background shows the friction of the floor.
     """
@@ -59,9 +59,9 @@ def factor_codes(state: State, entries: np.ndarray) -> np.ndarray:
 
 
 def random_entries(state: State, column: int, seed: int, models: int) -> tuple[np.ndarray, int]:
-    """(N + 1, 3) numbers from a normal distribution, clipped to -1 and 1, and the number of a model.
+    """Return (N + 1, 3) numbers from a normal distribution, clipped to [-1, 1], and the index of a model.
 
-    They depend on the seed and on the place of each thing in its scene, not on the slots of the batch.
+    They depend on the seed and on the index of each thing in its scene, not on the slots of the batch.
     """
     drawn, model = _drawn(seed, len(state.scenes[column].entities) + 1, models)
     entries = np.zeros((state.slots + 1, RANDOM))
@@ -73,19 +73,19 @@ def random_entries(state: State, column: int, seed: int, models: int) -> tuple[n
 
 @lru_cache(maxsize=4096)
 def _drawn(seed: int, count: int, models: int) -> tuple[np.ndarray, int]:
-    """(count, 3) numbers and a model, kept, as levels are played again and again and a generator takes long to make."""
+    """Draw (count, 3) numbers and the index of a model; cached, since levels repeat and generators are slow to make."""
     rng = np.random.default_rng([seed, _STREAM])
     drawn = np.clip(rng.standard_normal((count, RANDOM)), -1.0, 1.0)
     drawn.flags.writeable = False
     return drawn, int(rng.integers(models))
 
 
-#: The decoder of an autoencoder: a transposed convolution of LENGTH to 3 channels.
+#: Decoder of an autoencoder: a transposed convolution from LENGTH to 3 channels.
 KERNEL, STRIDE, PADDING = 5, 3, 1
-#: The pixels at the border that lack neighbours: they are cut off.
+#: Border pixels without all neighbours, which are cut off.
 CROP = 1
 WEIGHTS = Path(__file__).parent / "weights"
-#: The models that ship, by set; their numbers are the seeds that they were trained with.
+#: Bundled models by set; their numbers are their training seeds.
 SETS: dict[str, tuple[str, ...]] = {
     name: tuple(f"{name}-{seed:02}" for seed in seeds)
     for name, seeds in (("baseline", range(1)), ("five", range(1, 6)), ("twenty", range(6, 26)))
@@ -106,25 +106,25 @@ class TextureModel:
         return len(self.weights)
 
     def patterns(self, codes: np.ndarray) -> np.ndarray:
-        """(n, P, P, 3) uint8 of (n, 12) codes."""
+        """Return the patterns (n, P, P, 3) uint8 of codes (n, 12)."""
         return patterns(self.weights[None], self.bias[None], codes)
 
 
 def patterns(weights: np.ndarray, bias: np.ndarray, codes: np.ndarray) -> np.ndarray:
-    """(n, P, P, 3) uint8.
+    """Return the patterns of codes, (n, P, P, 3) uint8.
 
-    :param weights: (n or 1, P, P, 3, 12), a model for each code or one for all; `bias` without the last axis.
+    :param weights: (n or 1, P, P, 3, 12), a model per code or one for all; `bias` lacks the last axis.
     :param codes: (n, 12).
     """
     total = np.broadcast_to(bias, (len(codes), *bias.shape[1:])).copy()
-    # One entry after the other: a matrix product would round differently in batches of different sizes.
+    # Sum entry by entry: the rounding of a matrix product depends on the batch size.
     for entry in range(codes.shape[1]):
         total += weights[..., entry] * codes[:, None, None, None, entry]
     return np.rint((np.tanh(total) + 1.0) * 127.5).astype(np.uint8)
 
 
 def from_decoder(name: str, weight: np.ndarray, bias: np.ndarray) -> TextureModel:
-    """The model of a transposed convolution with weight (12, 3, 5, 5), as torch has it, and bias (3,)."""
+    """Return the model of a transposed convolution with weight (12, 3, 5, 5), in torch's layout, and bias (3,)."""
     weights = np.zeros((STRIDE, STRIDE, 3, LENGTH))
     for row in range(KERNEL):
         for column in range(KERNEL):
@@ -135,7 +135,7 @@ def from_decoder(name: str, weight: np.ndarray, bias: np.ndarray) -> TextureMode
 
 
 def load_models(which: str) -> tuple[TextureModel, ...]:
-    """The models of a set that ships, one of them, or those of a file or folder of `gumption segar renderers`.
+    """Read the models of a bundled set, a single bundled model, or a file or folder of `gumption segar renderers`.
 
     :param which: "baseline", "five", "twenty", the name of one model such as "twenty-07", or a path.
     :raises InputError: no such set or path, or a file that is no model.
@@ -156,7 +156,7 @@ def load_models(which: str) -> tuple[TextureModel, ...]:
 
 
 def read_tensors(path: Path) -> dict[str, np.ndarray]:
-    """The arrays of a safetensors file; InputError where it cannot be read."""
+    """Return the arrays of a safetensors file; raise InputError if it is unreadable."""
     from safetensors import SafetensorError
     from safetensors.numpy import load_file
 
@@ -167,7 +167,7 @@ def read_tensors(path: Path) -> dict[str, np.ndarray]:
 
 
 def parameter_distance(one: TextureModel, other: TextureModel) -> float:
-    """The Euclidean distance between the parameters of two models; InputError for patterns of different sizes."""
+    """Return the Euclidean distance between the parameters of two models; raise InputError if pattern sizes differ."""
     if one.period != other.period:
         raise InputError(
             f"the patterns of {one.name} have {one.period} x {one.period} pixels, and those of {other.name} "
@@ -178,8 +178,8 @@ def parameter_distance(one: TextureModel, other: TextureModel) -> float:
 
 
 def texture_distance(one: TextureModel, other: TextureModel) -> float:
-    """The root mean square difference between the pixels (0 to 1) of two models' textures, for 1,000 codes from the
-    uniform distribution from -1 to 1."""
+    """Return the root mean square difference between the pixels (0 to 1) of two models' textures, over 1,000 codes
+    drawn uniformly from [-1, 1]."""
     codes = np.random.default_rng(0).uniform(-1.0, 1.0, (1000, LENGTH))
     side = int(np.lcm(one.period, other.period))
     first, second = (

@@ -1,6 +1,6 @@
-"""SEGAR in `gumption bench`: the simulator, the environment with pictures, and the compiling of rules.
+"""SEGAR in `gumption bench`: the simulator, the environment with pictures, and the compilation of rules.
 
-Rates are steps a second of CPU time, beside CartPole's; for torch of wall time, as a device works by itself.
+Rates are steps per second of CPU time, next to CartPole's; of wall time for torch, as devices run asynchronously.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 from gumption.scripts.measurement import POLE, BenchSettings, Case, Measurement, cart_pole, compared, in_turn, rate
 
 SECONDS = 0.5
-#: Levels, and how many times CartPole's steps a second to reach in batches of 64 and 512.
+#: Levels -> target rates in batches of 64 and 512, as multiples of CartPole's steps per second.
 SIMULATED = {
     "empty-medium": (2.4, 12),
     "objectsx3-medium": (1.1, 2.4),
@@ -22,15 +22,15 @@ SIMULATED = {
 }
 BATCHES = (64, 512)
 LARGE = 65_536  # scenes on a GPU
-PUSHES, PUSHES_IN_TORCH_ON_CPU = 50, 5  # of an episode
-#: Levels whose environment steps are timed, with pictures, in a batch of 64; times CartPole's rate to reach.
+PUSHES, PUSHES_IN_TORCH_ON_CPU = 50, 5  # per episode
+#: Levels whose environment steps are timed, with pictures, in a batch of 64; target as a multiple of CartPole's rate.
 PLAYED = ("empty-medium", "objectsx3-medium", "tilesx3-medium")
 PLAYED_TARGET = 0.2
-COMPILING = 26  # times the seconds of reading the scene, at most
+COMPILING = 26  # target: at most this multiple of the time to read the scene
 
 
 def segar_case(settings: BenchSettings) -> Iterator[Measurement]:
-    """Random pushes in batches of scenes."""
+    """Time random pushes in batches of scenes, in environments, and the compilation of rules."""
     pole, pole_by_clock = cart_pole(process_time), cart_pole()
     for name, targets in SIMULATED.items():
         for batch, target in zip(BATCHES, targets, strict=True):
@@ -50,8 +50,8 @@ CASES = {"segar": Case(segar_case, title="SEGAR", code=("envs/segar", "envs/phys
 
 
 def simulated(name: str, batch: int) -> Callable[[float], float]:
-    """Simulation steps a second of scenes with random pushes, as in environments of the 2022 code; scenes begin anew
-    after 250 steps.
+    """Return a measurement of simulation steps per second with random pushes, as in the environments of the 2022 code;
+    scenes restart after 250 steps.
     """
     import numpy as np
 
@@ -76,7 +76,7 @@ def simulated(name: str, batch: int) -> Callable[[float], float]:
 
 
 def _on_device(settings: BenchSettings, pole: Callable[[float], float]) -> Iterator[Measurement]:
-    """The same in torch tensors: on the GPU where there is one."""
+    """Time the same simulation in torch tensors, on the GPU if there is one."""
     import torch
 
     there = torch.cuda.is_available()
@@ -89,7 +89,7 @@ def _on_device(settings: BenchSettings, pole: Callable[[float], float]) -> Itera
 
 
 def simulated_in_torch(name: str, batch: int, device: str) -> Callable[[float], float]:
-    """As `simulated`, on a device; episodes are shorter on the CPU, where a step takes long."""
+    """Like `simulated`, on a device; episodes are shorter on the CPU, where a step is slow."""
     import numpy as np
     import torch
 
@@ -119,7 +119,7 @@ def simulated_in_torch(name: str, batch: int, device: str) -> Callable[[float], 
 
 
 def played(name: str, batch: int) -> Callable[[float], float]:
-    """Environment steps a second of random actions."""
+    """Return a measurement of environment steps per second with random actions."""
     import gymnasium as gym
 
     import gumption.envs  # noqa: F401  (registers)
@@ -140,13 +140,13 @@ def played(name: str, batch: int) -> Callable[[float], float]:
 def _rates(
     what: str, play: Callable[[float], float], pole: Callable[[float], float], repeats: int, target: float | None = None
 ) -> Measurement:
-    play(0.1)  # first calls pay for imports, caches and memory
+    play(0.1)  # warm-up: imports, caches and memory
     ours, theirs = in_turn(repeats, partial(play, SECONDS), partial(pole, SECONDS))
     return compared(what, "steps/s", ours, POLE, theirs, target)
 
 
 def _compiling(repeats: int) -> Measurement:
-    """Seconds to match all rules against a scene of five entities, beside reading the scene."""
+    """Time the matching of all rules against a scene of five entities, compared with reading the scene."""
     from gumption.envs.physics.scene import Scene
     from gumption.envs.physics.simulator import Simulator
     from gumption.envs.physics.state import State

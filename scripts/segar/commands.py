@@ -1,4 +1,4 @@
-"""SEGAR's commands: `gumption train segar`, and those of `gumption segar`: levels, axes, textures."""
+"""SEGAR's commands: `gumption train segar`, `gumption live segar`, and the subcommands of `gumption segar`."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ app = App(
     help="Levels of SEGAR, their distributions, models of textures, and an agent that knowledge guides.",
 )
 
-MILLISECONDS = 50  # of a frame: a step of the environment, as long as in the world
-SIDES = range(6, 21, 2)  # of the maps of codes that models of textures are trained on
+MILLISECONDS = 50  # duration of a frame: an environment step in simulated time
+SIDES = range(6, 21, 2)  # sides of the code maps on which texture models are trained
 
 
 @from_config(SegarConfig, skip=("world",))
@@ -267,11 +267,11 @@ def renderers(*, out: NewFolder, models: Count = 1, seed: Seed = 0, epochs: Coun
 
 
 def _texture_model(seed: int, epochs: int, tell: Callable[[int, float], None]) -> tuple[dict[str, Any], float]:
-    """Train a decoder that makes textures of codes, and a reader that tells the codes from the textures.
+    """Train a decoder from codes to textures, and a reader that recovers the codes from the textures.
 
-    SEGAR trains for 500 epochs at a learning rate of 1e-5; the higher rate here needs fewer.
+    SEGAR trains for 500 epochs at a learning rate of 1e-5; the higher rate here needs fewer epochs.
 
-    :param tell: gets the number of the epoch and its mean error.
+    :param tell: callback with the number of the epoch and its mean error.
     :returns: arrays for a file, and the mean squared error of the reader's codes in the last epoch.
     """
     import torch
@@ -279,7 +279,7 @@ def _texture_model(seed: int, epochs: int, tell: Callable[[int, float], None]) -
 
     from gumption.envs.segar.textures import KERNEL, LENGTH, PADDING, STRIDE
 
-    batch_size, penalty_weight = 64, 0.01  # the weight is that of the sum of the norms of the parameters
+    batch_size, penalty_weight = 64, 0.01  # the penalty is the sum of the norms of the parameters
     generator = torch.Generator().manual_seed(seed)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
@@ -287,12 +287,12 @@ def _texture_model(seed: int, epochs: int, tell: Callable[[int, float], None]) -
         reader = nn.Conv2d(3, LENGTH, KERNEL, stride=STRIDE, padding=PADDING)
     parameters = [*decoder.parameters(), *reader.parameters()]
     optimizer = torch.optim.Adam(parameters, 1e-3, betas=(0.8, 0.999))
-    steps = 2**LENGTH // batch_size  # an epoch has as many codes as there are masks
+    steps = 2**LENGTH // batch_size  # an epoch has as many codes as there are masks, 2^12
     error = 0.0
     for epoch in range(epochs):
         total = 0.0
         for _ in range(steps):
-            # Codes are uniform from -1 to 1 where a random mask lets them be, on a map of a random side.
+            # Codes are uniform in [-1, 1] where a random mask is 1, else 0, on a map of a random side.
             codes = torch.rand((batch_size, LENGTH, 1, 1), generator=generator) * 2 - 1
             codes = codes * torch.randint(0, 2, (batch_size, LENGTH, 1, 1), generator=generator)
             side = SIDES[int(torch.randint(0, len(SIDES), (1,), generator=generator))]

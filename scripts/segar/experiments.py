@@ -1,10 +1,10 @@
 """The experiments of the SEGAR paper (Hjelm et al., 2022) and ours on gates, as data: cells, learners, settings.
 
-The default size fits two CPU cores: a run takes about 14 seconds of one core where factors are seen, two minutes with
-pixels or SAC. `--paper` is the paper's. Settings of the default size were chosen by the return on training levels
-alone, of the cells empty-hard, objectsx3-hard, objectsx3-medium, tilesx3-hard, tilesx1-medium and tilesx2-easy.
+The default size fits two CPU cores: a run takes about 14 seconds of one core with observed factors, two minutes with
+pixels or SAC. `--paper` selects the paper's size. Settings of the default size were chosen by the return on training
+levels alone, on the cells empty-hard, objectsx3-hard, objectsx3-medium, tilesx3-hard, tilesx1-medium and tilesx2-easy.
 The paper's parameters (one epoch, a rate of 1e-4, a discount of .999) learned nothing on empty-hard in 100,000 steps.
-With pixels a rate of 1e-3 came to a training return of -2.4 on ten levels of empty-hard, one of 3e-3 to -3.9.
+With pixels on ten levels of empty-hard, a rate of 1e-3 reached a training return of -2.4, a rate of 3e-3 only -3.9.
 """
 
 from __future__ import annotations
@@ -40,16 +40,16 @@ from gumption.scripts.results import (
     table,
 )
 
-#: Fields of a config at the size of the paper: pixels, and the parameters of its Table 1.
+#: Fields of a config at the paper's size: pixels, and the parameters of its Table 1.
 PAPER: dict[str, Any] = {
     "observation": "rgb", "resolution": 64, "total_steps": 1_000_000, "eval_interval": 100_000, "num_envs": None,
     "normalise_rewards": False, "learning_rate": 1e-4, "gamma": 0.999, "n_steps": 30, "minibatches": 4, "epochs": 1,
 }  # fmt: skip
-#: Observations with which a probe is trained and measured.
+#: Number of observations that train and measure a probe.
 PROBED = 5_000
 ALL = "all cells"
 WITHIN = "all cells, within cells"
-_AXIS = "W2, factors"  # the distance that is drawn
+_AXIS = "W2, factors"  # the distance in plots
 _PARTS = ("empty", "objects", "tiles")
 _TRANSFERS = {"easy": "easy to medium", "medium": "medium to hard"}
 
@@ -68,11 +68,11 @@ class Options:
 
 @dataclass(frozen=True)
 class Relation:
-    """Points of runs, the gap against another quantity.
+    """Points of runs: the gap against another quantity.
 
-    :ivar where: the test levels of the gap. :ivar part: the name of the runs. :ivar x: the other quantity.
-    :ivar groups: label -> points (x, gap). :ivar drawn: whether the plot has it.
-    :ivar centred: the mean of its cell is subtracted from each point.
+    :ivar where: test levels of the gap. :ivar part: name of the set of runs. :ivar x: name of the other quantity.
+    :ivar groups: label -> points (x, gap). :ivar drawn: whether to plot it.
+    :ivar centred: subtract the mean of its group from each point.
     """
 
     where: str
@@ -84,7 +84,7 @@ class Relation:
 
     @property
     def columns(self) -> tuple[np.ndarray, np.ndarray]:
-        """x and y of all points."""
+        """Return x and y of all points."""
         from gumption.agents.statistics import centred
 
         labels = [label for label, points in self.groups.items() for _ in points]
@@ -93,7 +93,7 @@ class Relation:
 
 
 def gap_relations(rows: Sequence[Row]) -> list[Relation]:
-    """The gap against each distance: over all cells, by kind and difficulty, and on harder levels."""
+    """Return the gap against each distance: over all cells, by kind and difficulty, and on harder levels."""
     found = []
     for distance in dict.fromkeys(d for row in rows for study in row["runs"].values() for d in study["test"]["w2"]):
         label = f"W2, {distance}"
@@ -127,7 +127,7 @@ def gap_relations(rows: Sequence[Row]) -> list[Relation]:
 
 
 def information_relations(rows: Sequence[Row]) -> list[Relation]:
-    """The gap against the accuracy of the probe, on training levels and on test levels, for each panel."""
+    """Return the gap against the accuracy of the probe, on training levels and on test levels, for each panel."""
     found = []
     for part in ("train", "test"):
         for panel, mine in panels({"rows": rows}).items():
@@ -141,7 +141,7 @@ def information_relations(rows: Sequence[Row]) -> list[Relation]:
 
 
 def correlations(relations: Sequence[Relation]) -> list[dict[str, Any]]:
-    """The coefficients of each relation, for JSON; none where there are too few points."""
+    """Return the coefficients of each relation, for JSON; omitted if there are too few points."""
     from gumption.agents.statistics import correlation
 
     found = []
@@ -153,13 +153,13 @@ def correlations(relations: Sequence[Relation]) -> list[dict[str, Any]]:
 
 
 def _cell(row: Row) -> tuple[str, str]:
-    """Kind and difficulty of a row."""
+    """Return kind and difficulty of a row."""
     kind, _, difficulty = row["settings"]["levels"].rpartition("-")
     return kind, difficulty
 
 
 def _mean(*path: str, form: str = ".2f") -> Cell:
-    """The table cell with a figure's mean over the runs of a row; `path` leads to the figure."""
+    """Return a table cell with the mean of a figure over the runs of a row; `path` holds the keys to the figure."""
 
     def cell(row: Row, rows: Sequence[Row]) -> str:
         found = []
@@ -174,7 +174,7 @@ def _mean(*path: str, form: str = ".2f") -> Cell:
     return cell
 
 
-#: Means over the seeds of each condition.
+#: Columns with means over the seeds of each condition.
 _MEANS: dict[str, Cell] = {
     "seeds": lambda row, rows: str(len(row["runs"])),
     "W2": _mean("test", "w2", "factors"),
@@ -209,8 +209,8 @@ def _correlation_table(found: Sequence[Mapping[str, Any]]) -> list[str]:
 
 
 class GapRuns(Kind):
-    """The gap between training and test levels against the distance between them: each job trains a learner, and
-    measures it on training levels and on test levels."""
+    """The gap between training and test levels against the distance between them. Each job trains a learner, and
+    evaluates it on training and test levels."""
 
     title = "SEGAR's experiments"
     options = Options
@@ -218,7 +218,7 @@ class GapRuns(Kind):
     code = ("envs/segar", "envs/physics", "agents/segar", "agents/learners/sb3.py")
 
     def settings(self, options: Options, device: str) -> dict[str, Any]:
-        """The device, and the paper's size where it is asked for."""
+        """Return the device, and the fields of the paper's size with `--paper`."""
         return {"device": device, **(PAPER if options.paper else {})}
 
     def measure(self, job: Job, progress: bool) -> dict[str, Any]:
@@ -230,7 +230,7 @@ class GapRuns(Kind):
         return self.informed(run, job, generalisation(run))
 
     def informed(self, run: Any, job: Job, found: dict[str, Any]) -> dict[str, Any]:
-        """The measurement with further ones."""
+        """Add further measurements; by default none."""
         return found
 
     def words(self, found: Mapping[str, Any]) -> str:
@@ -257,7 +257,7 @@ class GapRuns(Kind):
         return "\n".join(_correlation_table(kept)) + "\n"
 
     def plots(self, experiment: Experiment, results: Mapping[str, Any], directory: Path) -> list[Path]:
-        """Points and lines of best fit: all cells, the cells apart, and harder levels."""
+        """Plot points and lines of best fit: over all cells, by kind and difficulty, and on harder levels."""
         from gumption.agents.plots import Scatter, plot_scatter
 
         drawn = [one for one in self.relations(results["rows"]) if one.drawn and any(one.groups.values())]
@@ -314,8 +314,8 @@ class CurveRuns(GapRuns):
         return "\n".join(_conditions_table(results)) + "\n"
 
     def plots(self, experiment: Experiment, results: Mapping[str, Any], directory: Path) -> list[Path]:
-        """Success on training levels over steps, a panel for each learner, of the runs with the most training levels:
-        on a single level success is 0 or 1."""
+        """Plot success on training levels over steps, a panel per learner, for runs with the most training levels: on a
+        single level success is 0 or 1."""
         from gumption.agents.plots import Line, Panel, Scale, plot_curves
 
         most = max(row["settings"]["num_levels"] for row in results["rows"])
@@ -331,10 +331,10 @@ class CurveRuns(GapRuns):
         return list(plot_curves(curves, directory / "curves", results["title"]))
 
 
-# ---- Agents between gates, with knowledge and without
+# ---- Agents on walls of gates, with and without knowledge
 
 MEASURED = ("success", "return", "destroyed", "consumed")
-#: Name in the files -> heading and format of the column.
+#: Name in files -> heading and format of the column.
 FIGURES = {
     "test_success": ("success", ".0%"),
     "test_return": ("return", ".2f"),
@@ -346,7 +346,7 @@ FIGURES = {
 
 
 class GateRuns(Kind):
-    """Agents between gates whose types they never met, with knowledge and without."""
+    """Agents on walls of gates whose types do not occur in training, with and without knowledge."""
 
     title = "SEGAR's experiment on gates"
     last = "played.json"
@@ -370,14 +370,14 @@ class GateRuns(Kind):
         return {"device": "cpu"}
 
     def formats(self) -> dict[str, Any]:
-        """The versions of the scores and of the questions that they answer."""
+        """Return the versions of the formats, including the scores and the queried relations."""
         from gumption.envs.segar.facts import VERSION as ASKED
         from gumption.kg.scores import VERSION
 
         return {**super().formats(), "scores": f"{VERSION}.{ASKED}"}
 
     def prepare(self, jobs: Sequence[Job], out: Path) -> list[Job]:
-        """The jobs, with the graphs of `lives.GRAPHS` in files where they name them."""
+        """Write the graphs of `lives.GRAPHS` that jobs name into files, and return the jobs with these files."""
         from gumption.agents.segar.lives import GRAPHS
         from gumption.kg import KnowledgeGraph
 
@@ -457,7 +457,7 @@ def _gate_rows(levels: str) -> dict[str, Condition]:
 KINDS = ("empty", "objectsx1", "objectsx2", "objectsx3", "tilesx1", "tilesx2", "tilesx3")
 DIFFICULTIES = ("easy", "medium", "hard")
 CELLS = tuple(f"{kind}-{difficulty}" for kind in KINDS for difficulty in DIFFICULTIES)
-#: How many training levels; those of the paper that the default size leaves out run on demand.
+#: Number of training levels -> on demand: whether the default size leaves out this number of the paper.
 LEVELS = {1: False, 10: False, 50: True, 100: False, 200: True}
 
 STATE: dict[str, Any] = {
@@ -468,7 +468,7 @@ PIXELS: dict[str, Any] = {
     **STATE, "observation": "rgb", "resolution": 32, "total_steps": 50_000, "eval_interval": 50_000, "epochs": 2,
     "learning_rate": 1e-3,
 }  # fmt: skip
-#: SAC learns from each step with one environment, ten times as slowly as PPO does.
+#: SAC learns from each step with one environment, ten times slower than PPO.
 SAC: dict[str, Any] = {
     "algorithm": "sac", "num_envs": None, "normalise_rewards": False, "total_steps": 10_000, "eval_interval": 1_000,
 }  # fmt: skip
@@ -477,7 +477,7 @@ SAC: dict[str, Any] = {
 def _cells(
     cells: Iterable[str], levels: Mapping[int, bool], chosen: Mapping[str, Any] | None = None, name: str = ""
 ) -> dict[str, Condition]:
-    """Conditions CELL, n levels; `name` is their panel and the end of their labels."""
+    """Return a condition for each cell and number of levels; `name` is their panel and the end of their labels."""
     return {
         ", ".join(filter(None, (cell, f"{n} level{'s' * (n > 1)}", name))): Condition(
             {"levels": cell, "num_levels": n, **(chosen or {})}, panels=(name,) if name else (), on_demand=on_demand
@@ -490,7 +490,7 @@ def _cells(
 def _variants(
     cells: Sequence[str], variants: Mapping[str, Mapping[str, Any]], levels: Mapping[int, bool] = LEVELS
 ) -> dict[str, Condition]:
-    """The cells of each variant, which is their panel."""
+    """Return the conditions of all cells for each variant; the variant is their panel."""
     return {k: v for name, chosen in variants.items() for k, v in _cells(cells, levels, chosen, name).items()}
 
 
