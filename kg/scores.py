@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from copy import copy
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Protocol, Self
 
 import numpy as np
 import torch
@@ -350,9 +350,25 @@ TABLE_BYTES = 5 << 27
 TABLE, TABLES = "pairs-", 4  # prefix of the file of a table's scores, and the number of such files that are kept
 
 
-#: `ActionFacts` of gumption.envs.action_facts: the facts that support each of A choices in B environments, as ids of a
-#: world's vocabulary; 0 is nothing.
-FactIds = Any
+class FactIds(Protocol):
+    """The facts that support each of A choices in B environments, as ids of a world's vocabulary; 0 is nothing."""
+
+    @property
+    def relations(self) -> tuple[str, ...]: ...
+    @property
+    def subject(self) -> np.ndarray: ...
+    @property
+    def object(self) -> np.ndarray: ...
+    @property
+    def given(self) -> np.ndarray: ...
+    @property
+    def partners(self) -> np.ndarray | None: ...
+    @property
+    def named(self) -> np.ndarray: ...
+    @property
+    def again(self) -> np.ndarray: ...
+
+
 #: The facts that use a thing twice: relation -> (n, 2) int64 rows (thing, object) of env ids. They stand for (thing,
 #: relation, thing) with two parties, and for (thing, given itself, relation, object) with three.
 Repeats = Mapping[str, np.ndarray]

@@ -33,6 +33,7 @@ from gumption.agents.run import (
     training_state,
 )
 from gumption.agents.run_folder import KNOWLEDGE, read_final, read_metrics
+from gumption.agents.settings import RunConfig
 from gumption.agents.setup import Setup, setup_of
 from gumption.data import InputError
 from gumption.data.progress import Bar
@@ -91,7 +92,7 @@ def actor_critic_loss(
 
 @checked
 def train_impala(
-    config: Any,
+    config: RunConfig,
     run_dir: str | Path | None = None,
     progress: bool = True,
     resume: bool = False,

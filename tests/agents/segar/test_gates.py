@@ -148,6 +148,6 @@ def test_a_run_keeps_its_knowledge_and_plays_with_another_or_none(
     env.reset(seed=0)
     for player in (run.player, run.advised("goal.nq").player, run.advised("none").player):
         player(env, np.ones(20, dtype=bool))
-    reaching = [k for k, name in enumerate(run.learned_with.relations) if name.startswith("affordsReaching")]
+    reaching = [k for k, name in enumerate(run.setup.advice.relations) if name.startswith("affordsReaching")]
     assert np.array_equal(seen[0][:, :, reaching], seen[1][:, :, reaching])
     assert seen[0].sum() > seen[1].sum() == seen[1][:, :, reaching].sum() > seen[2].sum() == 0
