@@ -77,7 +77,7 @@ def test_no_facts_are_refused() -> None:
 
 def test_the_page_names_the_models_that_can_be_trained() -> None:
     page = " ".join((REPOSITORY / "kg" / "README.md").read_text(encoding="utf-8").split())
-    [listed] = re.findall(r"These PyKEEN models were trained here for an epoch, saved and loaded again: ([\w, ]+)\.", page)
+    [listed] = re.findall(r"models were trained here for an epoch, saved and loaded again: ([\w, ]+)\.", page)
     assert listed.split(", ") == trainable_models()
     [refused] = re.findall(r"Not trained are ([\w, ]+), which need", page)
     assert sorted([*trainable_models(), *refused.split(", ")]) == sorted(model_resolver.lookup_dict)
