@@ -3,7 +3,7 @@
 import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, lru_cache
 from os import PathLike
 from pathlib import Path
 
@@ -110,11 +110,8 @@ class RecipeBook:
             name = path.stem
         if not path.is_file():
             raise InputError(f"{path}: no such recipe file")
-        entities, rows, origins = _READERS[path.suffix.lower()](path)
-        try:
-            return cls(name, entities, rows, origins)
-        except InputError as error:
-            raise InputError(f"{path}: {error}") from None
+        stat = path.stat()
+        return _read(name, path, (stat.st_dev, stat.st_ino, stat.st_size, stat.st_mtime_ns))
 
     def only(self, recipes: np.ndarray) -> "RecipeBook":
         """Return a book of the same entities with only these recipes, in the same order.
@@ -423,6 +420,16 @@ _READERS = {
     ".tsv": lambda path: _parts(read_recipes_tsv(path)),
     ".csv": lambda path: _parts(read_recipe_table(path)),
 }
+
+
+@lru_cache(maxsize=4)
+def _read(name: str, path: Path, content: tuple[int, ...]) -> RecipeBook:
+    """Read a book once while its file is the same: all environments of a process share it."""
+    entities, rows, origins = _READERS[path.suffix.lower()](path)
+    try:
+        return RecipeBook(name, entities, rows, origins)
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from None
 
 
 def _parts(recipes: Recipes) -> Read:
