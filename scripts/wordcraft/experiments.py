@@ -27,6 +27,7 @@ from gumption.data.sealed import write_sealed
 from gumption.data.settings import Count, settings
 from gumption.scripts.results import (
     FINAL,
+    Cell,
     Condition,
     Experiment,
     Job,
@@ -41,6 +42,7 @@ from gumption.scripts.results import (
     short,
     spread,
     summary,
+    table,
     with_interval,
 )
 
@@ -133,15 +135,43 @@ def config_of(job: Job, **changes: Any) -> TrainConfig:
     return TrainConfig(**given)
 
 
-class BookRuns(Kind):
-    """Runs in the world of a recipe book."""
+@settings
+class BookOptions:
+    """Options of the command line for an experiment with a recipe book."""
 
+    recipe_book: Annotated[str, typer.Option(help="Name of a recipe book, or a file.")] = "commonsense"
+
+
+class BookRuns(Kind):
+    """Runs in the world of a recipe book.
+
+    :cvar made: heading -> cell, of the columns of the headline.
+    """
+
+    options = BookOptions
+    fixed = ("recipe_book_hash",)
+    made: ClassVar[Mapping[str, Cell]] = {}
     rests_on: ClassVar = {
         "scores": "gumption.kg.scores:VERSION",
         "rule": "gumption.kg.scores:RULE",
         "splits": "gumption.envs.wordcraft.splits:SCHEMA",
     }
     places = (CONCEPTNET,)
+
+    def settings(self, options: Any, device: str) -> dict[str, Any]:
+        return {**vars(options), "device": device}
+
+    def header(self, experiment: Experiment, common: Mapping[str, Any]) -> dict[str, Any]:
+        """Return name, hash and number of things of the recipe book."""
+        from gumption.envs.wordcraft import RecipeBook
+
+        book = RecipeBook.load(common["recipe_book"])
+        return {"recipe_book": book.name, "recipe_book_hash": book.hash, "things": len(book.entities)}
+
+    def headline(self, results: Mapping[str, Any]) -> str:
+        rows = results["rows"]
+        lines = [[row["condition"], *(cell(row, rows) for cell in self.made.values())] for row in rows]
+        return "\n".join(table([self.named, *self.made], lines)) + "\n"
 
 
 class WordCraftRuns(BookRuns):

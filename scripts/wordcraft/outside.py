@@ -21,7 +21,7 @@ from gumption.scripts.results import seeds as seeds_of
 
 from . import experiments as of_paper
 from .alchemy import ALCHEMY
-from .experiments import CONCEPTNET, WordCraftRuns, config_of
+from .experiments import CONCEPTNET, BookRuns, WordCraftRuns, config_of
 
 NAME, GRAPH, RULES = "wordcraft-edges", "commonsense-facts", "linked"
 ALONE, RANDOM_NAMES = ", KG only", ", random names"
@@ -42,7 +42,7 @@ class SplitRuns(WordCraftRuns):
 
     title = "WordCraft's experiments"
     last = "figures.json"
-    fixed = ("recipe_book_hash",)
+    fixed = BookRuns.fixed
     source = "What is known of it: "
     columns: ClassVar = {
         "splits": seeds_of,
