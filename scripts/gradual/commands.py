@@ -357,7 +357,7 @@ def _show_validation(chains: Sequence[dict[str, Any]], again: Sequence[dict[str,
     from rich.console import Console
     from rich.table import Table
 
-    from .experiments import count_verdicts, middle, with_ends, yes
+    from .experiments import count_verdicts, line_of_task, middle, with_ends, yes
 
     console = Console()
     if chains:
@@ -378,9 +378,7 @@ def _show_validation(chains: Sequence[dict[str, Any]], again: Sequence[dict[str,
     if again:
         table = Table("task", "new", "just learned", "new / just learned", "again", "verdict", title="Not forgetting")
         for one in again:
-            arms = ([steps for order in one["orders"] for steps in order[arm]] for arm in ("learned", "again"))
-            learned, after_all = map(middle, arms)
-            table.add_row(one["task"], middle(one["fresh"]), learned, with_ends(one), after_all, one["verdict"])
+            table.add_row(*line_of_task(one)[:-1])
             for order in one["orders"] if len(one["orders"]) > 1 else ():
                 told = order["verdict"]
                 table.add_row(_told_order(order), "", middle(order["learned"]), "", middle(order["again"]), told)
@@ -532,7 +530,6 @@ class Record:
 
     def update(self, result: Result) -> None:
         """Write the result so far, every few seconds while it plays."""
-
         now = monotonic()
         if result.ended != "running" or now - self._written > _BETWEEN:
             wall = now - self._began
@@ -542,9 +539,10 @@ class Record:
 
 
 def _play(config: RemoteSettings, wire: Wire, out: Path) -> None:
-    """Play a run; InputError if the agent fails."""
+    """Play a run, and print a line for each task that began; InputError if the agent fails."""
     from gumption.data.progress import Bar
     from gumption.envs.gradual.remote import play
+    from gumption.scripts.output import print_table
 
     record, count = Record(out, config), len(config.curriculum().tasks)
     with Bar(count, "tasks") as bar:
@@ -554,23 +552,17 @@ def _play(config: RemoteSettings, wire: Wire, out: Path) -> None:
             record.update(result)
 
         result = play(config, wire, report)
-    print_result(result, f"; the record is {record.path}")
-    if result.error is not None:
-        where = f"at step {result.steps:,}, in {result.tasks[-1].task}"
-        raise InputError(f"{result.error} ({where}); {record.path} is the record of the run")
-
-
-def print_result(result: Result, more: str = "") -> None:
-    """Print a line for each task that began, and a line for the end of the run, followed by `more`."""
-    from gumption.scripts.output import print_table
-
     rows = [
         (one.task, "passed" if one.passed else "not passed", f"{one.steps:,}", f"{one.reward:+,}",
          f"{one.solved} of {one.instances}", f"{one.right} of {one.questions}")
         for one in result.tasks
     ]  # fmt: skip
     print_table(["task", "", "steps", "reward", "instances solved", "answers right"], rows)
-    print(f"{ENDS[result.ended]} after {result.steps:,} steps, reward {result.reward:+,}{more}")
+    ended = f"{ENDS[result.ended]} after {result.steps:,} steps, reward {result.reward:+,}"
+    print(f"{ended}; the record is {record.path}")
+    if result.error is not None:
+        where = f"at step {result.steps:,}, in {result.tasks[-1].task}"
+        raise InputError(f"{result.error} ({where}); {record.path} is the record of the run")
 
 
 def _tell(text: str) -> None:

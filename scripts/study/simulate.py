@@ -13,9 +13,9 @@ import random
 import time
 from contextlib import suppress
 from dataclasses import dataclass, field
-from http.client import HTTPConnection, HTTPSConnection
 from typing import Any
-from urllib.parse import urlsplit
+
+import requests
 
 from gumption.data import InputError
 from gumption.data.errors import extra
@@ -305,20 +305,15 @@ def sign_in(root: str, identity: dict[str, str]) -> str:
 
     :raises InputError: the server cannot be reached, or refuses.
     """
-    parts = urlsplit(root)
-    kind = HTTPSConnection if parts.scheme == "https" else HTTPConnection
-    connection = kind(parts.netloc, timeout=ANSWER_WITHIN_S)
+    session = requests.Session()
+    session.trust_env = False  # the server is reached without a proxy, as its sockets are
     try:
-        headers = {"Origin": root, "Content-Type": "application/json"}
-        connection.request("POST", "/study/join", json.dumps(identity), headers)
-        response = connection.getresponse()
-        content = response.read()
-    except OSError as error:
+        response = session.post(f"{root}/study/join", json=identity, headers={"Origin": root}, timeout=ANSWER_WITHIN_S)
+    except requests.RequestException as error:
         raise InputError(f"{root}: cannot be reached ({error})") from None
-    finally:
-        connection.close()
-    if response.status != 200:
+    if response.status_code != 200:
+        reason: Any = response.status_code
         with suppress(ValueError, KeyError, TypeError):
-            content = json.loads(content)["reason"]
-        raise InputError(f"{root}: refuses the sign-in ({content if isinstance(content, str) else response.status})")
+            reason = response.json()["reason"]
+        raise InputError(f"{root}: refuses the sign-in ({reason})")
     return response.headers["Set-Cookie"].partition(";")[0]

@@ -13,9 +13,9 @@ import sys
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from functools import partial
 from types import MappingProxyType
 from typing import Any, NamedTuple, Protocol
@@ -397,19 +397,28 @@ class Episodes:
                 raise InputError(f"the number is {number}; the next action of the episode has {episode.number + 1}")
             received = tables.now()
             _refuse_late(episode, received)
-            try:
+            with self._kept(episode, "the action could not be kept; the episode goes on from the one before"):
                 made = await self._run(episode, episode.act, action)
                 row = sql.insert(tables.actions).values(
                     episode=episode.id, number=episode.number, action=action, **made._asdict(), at=at, received=received
                 )
                 await self.store.write(row, *([_ended(episode, received)] if episode.over else []))
-            except InputError:
-                raise
-            except BaseException as error:  # memory may be ahead of the disk: the episode is restored from there
-                self.drop(episode)
-                if isinstance(error, Exception):
-                    raise Unkept("the action could not be kept; the episode goes on from the one before") from error
-                raise
+
+    @contextmanager
+    def _kept(self, episode: Episode, otherwise: str) -> Iterator[None]:
+        """Drop the episode if the block fails to store its change, since memory and disk may differ then.
+
+        :raises Unkept: with the message `otherwise`.
+        """
+        try:
+            yield
+        except InputError:
+            raise
+        except BaseException as error:
+            self.drop(episode)
+            if isinstance(error, Exception):
+                raise Unkept(otherwise) from error
+            raise
 
     async def help(self, episode: Episode, number: int, after: int, at: float) -> None:
         """Give and store help at the present choice, once: a second request shows the same help and costs nothing.
@@ -438,13 +447,8 @@ class Episodes:
             assert episode.offer is not None
             given = Helped(number, after, said, episode.offer.price)
             row = sql.insert(tables.helps).values(episode=episode.id, at=at, received=received, **given._asdict())
-            try:
+            with self._kept(episode, "the help could not be kept; the episode goes on without it"):
                 await self.store.write(row)
-            except BaseException as error:  # memory may be behind the disk
-                self.drop(episode)
-                if isinstance(error, Exception):
-                    raise Unkept("the help could not be kept; the episode goes on without it") from error
-                raise
             episode.helps.append(given)
 
     def _adviser(self, episode: Episode) -> asyncio.Task[Adviser]:

@@ -212,9 +212,9 @@ class Socket:
                 episode = await self.home.episodes.find(message.episode, self.person)
                 await self.play(episode)
             case Act():
-                await self._act(message)
+                await self._change(message)
             case Help():
-                self._begin_task(self._help(message))  # knowledge may take a while to be loaded
+                self._begin_task(self._change(message))  # knowledge may take a while to be loaded
             case Leave():
                 episode = self.episodes.pop(message.episode, None)
                 if episode is not None:
@@ -240,42 +240,27 @@ class Socket:
             await self.home.store.write(sql.insert(tables.people).values(id=person, key=self.key, began=now, seen=now))
         return found or person
 
-    async def _act(self, message: Act) -> None:
-        episode = self.episodes.get(message.episode)
-        if episode is None:
-            reason = "this page does not play that episode; go on first"
-            await self.send(Refused(episode=message.episode, number=message.number, reason=reason, expected=1))
-            return
-        try:
-            await self.home.episodes.act(episode, message.number, message.action, message.at)
-        except InputError as error:
-            refused = Refused(episode=episode.id, number=message.number, reason=str(error), expected=episode.number + 1)
-            await self.send(refused)
-            return
-        except Unkept as error:
-            _log.exception("an action was not kept")
-            await self.fail(episode, str(error))
-            return
-        await self.show(episode)
-
-    async def _help(self, message: Help) -> None:
-        episode = self.episodes.get(message.episode)
+    async def _change(self, message: Act | Help) -> None:
+        """Make an action or give help, and show the episode or the reason why not."""
+        episode, episodes = self.episodes.get(message.episode), self.home.episodes
         reason, expected = "this page does not play that episode; go on first", 1
-        try:
-            if episode is not None:
-                await self.home.episodes.help(episode, message.number, message.after, message.at)
+        if episode is not None:
+            try:
+                if isinstance(message, Help):
+                    await episodes.help(episode, message.number, message.after, message.at)
+                else:
+                    await episodes.act(episode, message.number, message.action, message.at)
                 await self.show(episode)
                 return
-        except InputError as error:
-            assert episode is not None
-            reason, expected = str(error), len(episode.helps) + 1
-        except Exception as error:
-            _log.exception("help was not given")
-            assert episode is not None
-            await self.fail(episode, *([str(error)] if isinstance(error, Unkept) else []))
-            return
-        about = {"episode": message.episode, "number": message.number, "after": message.after}
-        await self.send(HelpRefused(**about, reason=reason, expected=expected))
+            except InputError as error:
+                done = len(episode.helps) if isinstance(message, Help) else episode.number
+                reason, expected = str(error), done + 1
+            except Exception as error:
+                _log.exception("an action or a help failed")
+                await self.fail(episode, *([str(error)] if isinstance(error, Unkept) else []))
+                return
+        about = {"episode": message.episode, "number": message.number, "reason": reason, "expected": expected}
+        await self.send(HelpRefused(**about, after=message.after) if isinstance(message, Help) else Refused(**about))
 
 
 def _left(*ids: str) -> Any:
