@@ -22,6 +22,7 @@ from gumption.data import InputError
 from gumption.data.reading import parse_json
 from gumption.scripts.apps import App, pair
 
+from .results import with_interval
 from .worlds import command_of
 
 HELP = """Play with trained agents, and print their success.
@@ -141,12 +142,8 @@ def print_players(found: Mapping[str, Any]) -> None:
 def _figure(name: str, figures: Mapping[str, Any], first: bool) -> str:
     told = figures[name]
     if not isinstance(told, Mapping):
-        told = {"mean": told, **({end: figures.get(end) for end in ("low", "high")} if first else {})}
-    if told["mean"] is None:
-        return "-"
-    form = FORMS.get(name, ".1%")
-    text = format(told["mean"], form)
-    return text if told.get("low") is None else f"{text} ({told['low']:{form}} to {told['high']:{form}})"
+        told = {**(figures if first else {}), "mean": told}
+    return with_interval({"low": None, "high": None, **told}, FORMS.get(name, ".1%"))
 
 
 # ---- a policy of the user

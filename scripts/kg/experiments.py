@@ -101,7 +101,8 @@ class LinkPredictionRuns(Kind):
         for row in results["rows"]:
             runs = list(row["runs"].values())
             hits = [f"{fmean(run['test'][name.lower()] for run in runs):.3f}" for name in hits_at]
-            times = [_minutes([run[name] for run in runs]) for name in ("wall_s", "cpu_s")]
+            known = ([run[name] for run in runs if run[name] is not None] for name in ("wall_s", "cpu_s"))
+            times = [f"{fmean(seconds) / 60:.1f} min" if seconds else "-" for seconds in known]
             cells = [row["condition"], str(len(runs)), _mrr(row), *hits, number(row["published"], ".2f"), *times]
             lines.append(cells)
         return "\n".join(table(heads, lines)) + "\n"
@@ -159,11 +160,6 @@ def fit_and_rank(job: Job, progress: bool) -> dict[str, Any]:
 def _mrr(row: Mapping[str, Any]) -> str:
     mrrs = [run["test"]["mrr"] for run in row["runs"].values()]
     return f"{fmean(mrrs):.4f}" + (f" ({min(mrrs):.4f} to {max(mrrs):.4f})" if len(mrrs) > 1 else "")
-
-
-def _minutes(seconds: list[float | None]) -> str:
-    known = [one for one in seconds if one is not None]
-    return f"{fmean(known) / 60:.1f} min" if known else "-"
 
 
 # ---- Resources: bytes and rates measured on this machine, and a calculation for large graphs.

@@ -78,7 +78,12 @@ def query(
     """
     if form is not None and as_json:
         raise InputError("give --format or --json: each is a form of the answer")
-    labels: dict[str, Any] = dict(_binding(text) for text in bind or ())
+    labels: dict[str, Any] = {}
+    for text in bind or ():
+        variable, mark, label = text.partition("=")
+        if not variable or not mark:
+            raise InputError(f"--bind {text!r}: expected VARIABLE=LABEL, such as goal=mud")
+        labels[variable.lstrip("?$")] = label
     for name in sorted({"timeout", "memory_limit", "allow_service", "terms", "format"}.intersection(labels)):
         taken = name if name == "terms" else f"--{name.replace('_', '-')}"
         raise InputError(f"--bind {name}: call the variable something else, because {taken} is another thing")
@@ -309,13 +314,6 @@ def _bound(graph: Any, sparql: str, names: dict[str, Any]) -> dict[str, Any]:
             find = known.relation if spaces[variable] == RELATION else known.entity
             bound[variable] = name if name.startswith('"') else find(name)
     return bound
-
-
-def _binding(text: str) -> tuple[str, str]:
-    variable, mark, label = text.partition("=")
-    if not variable or not mark:
-        raise InputError(f"--bind {text!r}: expected VARIABLE=LABEL, such as goal=mud")
-    return variable.lstrip("?$"), label
 
 
 # ---- A graph as a read-only SPARQL 1.1 endpoint

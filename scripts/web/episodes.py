@@ -51,6 +51,9 @@ def new_id() -> str:
 class UnknownEpisode(InputError):
     """This person has no episode of this id. The message does not reveal whether another person has."""
 
+    def __init__(self) -> None:
+        super().__init__("there is no such episode of yours here; begin a new one")
+
 
 class Unkept(Exception):
     """An action or a help could not be stored; the episode continues from its last stored state."""
@@ -344,14 +347,14 @@ class Episodes:
                 task.add_done_callback(lambda _: self._coming.pop(id, None))
             episode = await asyncio.shield(task)
         if episode.person != person:
-            raise _unknown()
+            raise UnknownEpisode
         self._here.move_to_end(id)
         return episode
 
     async def _bring(self, id: str, person: str | None) -> Episode:
         found = await self.store.rows(sql.select(tables.episodes).where(tables.episodes.c.id == id))
         if not found or found[0].person != person:
-            raise _unknown()
+            raise UnknownEpisode
         row = found[0]
         kept, helps = await self.kept(id)
         view, begin = self.entry(row.world, row.stage)
@@ -597,7 +600,3 @@ def _stop(episode: Episode) -> None:
 def _refuse_late(episode: Episode, now: float) -> None:
     if episode.deadline is not None and now > episode.deadline:
         raise InputError("the time for this task is over")
-
-
-def _unknown() -> UnknownEpisode:
-    return UnknownEpisode("there is no such episode of yours here; begin a new one")

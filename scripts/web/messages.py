@@ -7,7 +7,7 @@ prints their JSON schema.
 
 import json
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Union
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, TypeAdapter, ValidationError, field_validator
 
@@ -29,6 +29,11 @@ class Message(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
     v: Literal[1] = VERSION
+
+
+def by_type(*kinds: type[Message]) -> dict[str, type[Message]]:
+    """Return type -> model of messages."""
+    return {kind.model_fields["type"].default: kind for kind in kinds}
 
 
 # ---- From the page.
@@ -90,7 +95,7 @@ class Leave(Message):
 
 
 #: Messages that the server itself reads, by type; each `Part` adds its own.
-FROM_PAGE: Mapping[str, type[Message]] = {"begin": Begin, "go_on": GoOn, "act": Act, "help": Help, "leave": Leave}
+FROM_PAGE: Mapping[str, type[Message]] = by_type(Begin, GoOn, Act, Help, Leave)
 
 # ---- From the server.
 
@@ -153,14 +158,7 @@ class Preparing(Message):
     reason: str = "a world is being made ready; that takes up to a minute, once on this machine"
 
 
-FROM_SERVER: Mapping[str, type[Message]] = {
-    "shown": Shown,
-    "refused": Refused,
-    "help_refused": HelpRefused,
-    "frame": Frame,
-    "error": Error,
-    "preparing": Preparing,
-}
+FROM_SERVER: Mapping[str, type[Message]] = by_type(Shown, Refused, HelpRefused, Frame, Error, Preparing)
 
 
 def read(text: str | bytes, kinds: Mapping[str, type[Message]] = FROM_PAGE) -> Message:
@@ -210,14 +208,8 @@ def written(message: Mapping[str, Any]) -> str:
 
 def schema(from_page: Mapping[str, type[Message]] = FROM_PAGE) -> dict[str, Any]:
     """Return the JSON schema of all messages: side ("page" or "server") -> schema."""
+    sides = {"page": from_page, "server": FROM_SERVER}
     return {
-        side: TypeAdapter(kind).json_schema()
-        for side, kind in (("page", _any(from_page)), ("server", _any(FROM_SERVER)))
+        side: TypeAdapter(Annotated[Union[tuple(kinds.values())], Field(discriminator="type")]).json_schema()  # noqa: UP007
+        for side, kinds in sides.items()
     }
-
-
-def _any(kinds: Mapping[str, type[Message]]) -> Any:
-    from functools import reduce
-    from operator import or_
-
-    return Annotated[reduce(or_, kinds.values()), Field(discriminator="type")]

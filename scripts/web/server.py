@@ -355,7 +355,7 @@ def make_app(
     return Starlette(
         routes=[route for part in parts for route in part.routes] + routes,
         lifespan=lifespan,
-        exception_handlers={HTTPException: _told, Exception: _failed},  # pyright: ignore[reportArgumentType]
+        exception_handlers={HTTPException: _told, Exception: _told},  # pyright: ignore[reportArgumentType]
         middleware=[Middleware(Guard, host=host, names=names, token=home.token if guarded else None, error=error_page)],
     )
 
@@ -464,20 +464,17 @@ def error_page(status: int, title: str, reason: str, as_html: bool) -> Response:
 
 
 _files_of = cache(StaticFiles)  # serves the files of a folder, and no file outside it
-_TITLES = {404: ("Not found", "there is no such page here"), 405: ("Not allowed", "this address takes no such request")}
+_TITLES = {
+    404: ("Not found", "there is no such page here"),
+    405: ("Not allowed", "this address takes no such request"),
+    500: ("Failed", "the server failed at this; what was kept is safe. Try it again, and tell its owner"),
+}
 
 
 def _told(request: Request, error: Exception) -> Response:
-    assert isinstance(error, HTTPException)
-    title, reason = _TITLES.get(error.status_code, ("Refused", ""))
-    if error.detail and error.status_code not in _TITLES:
-        reason = error.detail
-    return error_page(error.status_code, title, reason, "text/html" in request.headers.get("accept", ""))
-
-
-def _failed(request: Request, _: Exception) -> Response:
-    reason = "the server failed at this; what was kept is safe. Try it again, and tell its owner"
-    return error_page(500, "Failed", reason, "text/html" in request.headers.get("accept", ""))
+    status, detail = (error.status_code, error.detail) if isinstance(error, HTTPException) else (500, "")
+    title, reason = _TITLES.get(status, ("Refused", detail))
+    return error_page(status, title, reason, "text/html" in request.headers.get("accept", ""))
 
 
 def known_world(name: str) -> worlds.World:

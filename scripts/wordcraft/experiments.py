@@ -242,8 +242,8 @@ class WordCraftRuns(BookRuns):
         final = baseline(job.method, config, policy, seed=job.seed)  # pyright: ignore[reportArgumentType]
         write_sealed(job.directory / FINAL, {**final, "wall_s": perf_counter() - started})
 
-    def told(self, job: Job) -> str:
-        return f"{_read_final(job.directory)['test_success']:.3f}"
+    def words(self, found: Mapping[str, Any]) -> str:
+        return f"{found['test_success']:.3f}"
 
     def row(self, condition: Condition, runs: Mapping[int, Path]) -> dict[str, Any]:
         """Return the scores with intervals, and the success of every run at the steps at which all were evaluated."""

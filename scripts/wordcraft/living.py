@@ -9,7 +9,6 @@ from typing import Annotated, Any, ClassVar
 
 import typer
 
-from gumption.data.sealed import read_sealed
 from gumption.data.settings import settings
 from gumption.scripts.results import (
     Condition,
@@ -69,13 +68,12 @@ class LivingRuns(BookRuns):
             given.pop("word_vectors")
         live(LifeConfig(**given), job.directory, resume=(job.directory / CONFIG).is_file(), progress=progress)
 
-    def told(self, job: Job) -> str:
-        found = read_sealed(job.directory / self.last)
+    def words(self, found: Mapping[str, Any]) -> str:
         return f"{found['made']} things made in {found['mixes']:,} mixes"
 
-    def row(self, condition: Condition, runs: Mapping[int, Path]) -> dict[str, Any]:
+    def figures(self, condition: Condition, found: Mapping[str, Any]) -> dict[str, Any]:
         """Return the numbers of things made after so many mixes, with intervals over the seeds, and the curve."""
-        lives = [read_sealed(run / self.last) for run in runs.values()]
+        lives = list(found.values())
         made = [life["made_by_mix"] + [life["made"]] * (AT[-1] - life["mixes"]) for life in lives]  # ends with all made
         points = list(range(EVERY, AT[-1] + 1, EVERY))
         return {
