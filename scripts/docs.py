@@ -55,7 +55,9 @@ def build_site(out: Path) -> Path:
     navigation.append({"Python API": api})
 
     # The reader of docstrings needs the source in a folder with the package's name.
-    _copy_source(source / "gumption")
+    for path in [REPOSITORY / "__init__.py", *(path for room in ROOMS for path in (REPOSITORY / room).rglob("*.py"))]:
+        text = SEVERAL_NAMES.sub(one_name_each, path.read_text(encoding="utf-8"))
+        write_text(source / "gumption" / path.relative_to(REPOSITORY), text)
     sys.path.insert(0, str(source))
     try:
         places = {"docs_dir": str(pages), "site_dir": str(site)}
@@ -100,12 +102,6 @@ def _write_reference(module: str, pages: Path) -> str:
     names = [f"\n::: {module}.{name}\n" for name in public_names(module)]
     write_text(path, REFERENCE.format(module=module) + "".join(names))
     return path.relative_to(pages).as_posix()
-
-
-def _copy_source(target: Path) -> None:
-    for path in [REPOSITORY / "__init__.py", *(path for room in ROOMS for path in (REPOSITORY / room).rglob("*.py"))]:
-        source = path.read_text(encoding="utf-8")
-        write_text(target / path.relative_to(REPOSITORY), SEVERAL_NAMES.sub(one_name_each, source))
 
 
 def one_name_each(field: re.Match[str]) -> str:

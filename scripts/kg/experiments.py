@@ -69,7 +69,33 @@ class LinkPredictionRuns(Kind):
         return {"facts": str(options.facts), "device": device}
 
     def measure(self, job: Job, progress: bool) -> dict[str, Any]:
-        return fit_and_rank(job, progress)
+        """Train ComplEx and rank the test facts of a run."""
+        from gumption.kg import ComplEx
+
+        settings = {name: value for name, value in job.settings.items() if name not in PLACES}
+        folder, device = Path(job.settings["facts"]), job.settings["device"]
+        vocabulary, ids = read_parts(folder)
+        state = job.directory / "training"
+        whole = not state.exists()  # the total time of a resumed run is unknown
+        wall, cpu = perf_counter(), process_time()
+        train, valid = (vocabulary.ids_to_triples(ids[part]) for part in ("train", "valid"))
+        model = ComplEx.fit(
+            train, vocabulary=vocabulary, valid=valid, seed=job.seed, device=device, checkpoint=state,
+            progress=progress, **settings,
+        )  # fmt: skip
+        wall, cpu = perf_counter() - wall, process_time() - cpu
+        model.save(job.directory / "model")
+        ranks = rank_part(model, vocabulary, ids)
+        return {
+            "facts": {part: len(rows) for part, rows in ids.items()},
+            "facts_sha256": model.origin["facts"],
+            "test": ranks.figures(),
+            "by_side": ranks.by_side(),
+            "by_relation": ranks.by_relation(),
+            "history": model.origin["history"],
+            "wall_s": round(wall, 1) if whole else None,
+            "cpu_s": round(cpu, 1) if whole else None,
+        }
 
     def words(self, found: Mapping[str, Any]) -> str:
         return f"test MRR {found['test']['mrr']:.4f}"
@@ -125,36 +151,6 @@ WN18RR = Experiment(
     "single facts are float32.",
     seeds=3,
 )
-
-
-def fit_and_rank(job: Job, progress: bool) -> dict[str, Any]:
-    """Train ComplEx and rank the test facts of a run."""
-    from gumption.kg import ComplEx
-
-    settings = {name: value for name, value in job.settings.items() if name not in PLACES}
-    folder, device = Path(job.settings["facts"]), job.settings["device"]
-    vocabulary, ids = read_parts(folder)
-    state = job.directory / "training"
-    whole = not state.exists()  # the total time of a resumed run is unknown
-    wall, cpu = perf_counter(), process_time()
-    train, valid = (vocabulary.ids_to_triples(ids[part]) for part in ("train", "valid"))
-    model = ComplEx.fit(
-        train, vocabulary=vocabulary, valid=valid, seed=job.seed, device=device, checkpoint=state,
-        progress=progress, **settings,
-    )  # fmt: skip
-    wall, cpu = perf_counter() - wall, process_time() - cpu
-    model.save(job.directory / "model")
-    ranks = rank_part(model, vocabulary, ids)
-    return {
-        "facts": {part: len(rows) for part, rows in ids.items()},
-        "facts_sha256": model.origin["facts"],
-        "test": ranks.figures(),
-        "by_side": ranks.by_side(),
-        "by_relation": ranks.by_relation(),
-        "history": model.origin["history"],
-        "wall_s": round(wall, 1) if whole else None,
-        "cpu_s": round(cpu, 1) if whole else None,
-    }
 
 
 def _mrr(row: Mapping[str, Any]) -> str:

@@ -204,8 +204,7 @@ def fit(
     if predictor is None:  # the first process of torchrun has the model
         return
     predictor.save(out)
-    if _state(out).exists():
-        shutil.rmtree(_state(out), ignore_errors=True)
+    shutil.rmtree(_state(out), ignore_errors=True)
     history = predictor.origin["history"]
     looks = [row["valid_mrr"] for row in history if "valid_mrr" in row]
     print(
@@ -287,8 +286,7 @@ def _complete(out: Path, epochs: int) -> ComplEx:
         raise InputError(
             f"{out} is complete with --epochs {asked}, and its state is not kept: fit {epochs} into a new folder"
         )
-    if _state(out).exists():
-        shutil.rmtree(_state(out), ignore_errors=True)
+    shutil.rmtree(_state(out), ignore_errors=True)
     print(f"{out} is complete: {model.origin['history'][-1]['epoch']} epochs")
     return model
 

@@ -139,7 +139,13 @@ class _Player:
         try:
             for _ in range(MOST_TRIES):
                 try:
-                    await self._connect()
+                    address, headers = "ws" + self.root.removeprefix("http") + "/ws", {"Cookie": self.cookie}
+                    self.socket = await connect(
+                        address,
+                        origin=self.root,
+                        additional_headers=headers,
+                        compression=None,  # pyright: ignore[reportArgumentType]
+                    )
                     await self._go_through()
                     self.report.done += 1
                     return
@@ -150,11 +156,6 @@ class _Player:
             for socket in (self.socket, *self.old):
                 if socket is not None:
                     socket.transport.abort()
-
-    async def _connect(self) -> None:
-        address = "ws" + self.root.removeprefix("http") + "/ws"
-        headers = {"Cookie": self.cookie}
-        self.socket = await connect(address, origin=self.root, additional_headers=headers, compression=None)  # pyright: ignore[reportArgumentType]
 
     async def _go_through(self) -> None:
         stage = await self._ask({"type": "study_now"}, "study_stage")
@@ -199,9 +200,7 @@ class _Player:
 
     async def _play(self, stage: dict[str, Any]) -> None:
         id = stage["episode"]
-        shown = await self._ask({"type": "go_on", "episode": id}, "shown", "error", episode=id)
-        if shown["type"] == "error":
-            raise _Cut
+        shown = await self._ask({"type": "go_on", "episode": id}, "shown", episode=id)
         made = self.made.setdefault(id, [])
         self._acknowledge(id, shown)
         task = self._task(stage)
@@ -209,9 +208,7 @@ class _Player:
         # Help at the first choice of every second task, so that a trial run has tasks with it and without it.
         if help and stage["stage"] % 2 and not (help["used"] or shown["number"] or shown["view"]["over"]):
             asks = {"type": "help", "episode": id, "number": 1, "after": 0, "at": self._clock()}
-            helped = await self._ask(asks, "shown", "help_refused", "error", episode=id)
-            if helped["type"] == "error":
-                raise _Cut
+            helped = await self._ask(asks, "shown", "help_refused", episode=id)
             shown = helped if helped["type"] == "shown" else shown
         agent, seconds = Agent(self.policy, task, self.rng.getrandbits(53)), 0.0
         for action in made[: shown["number"]]:
@@ -223,12 +220,10 @@ class _Player:
             if self.pending is None:
                 self.pending = {"type": "act", "episode": id, "number": number, "action": action, "at": self._clock()}
             sent = time.monotonic()
-            shown = await self._ask(self.pending, "shown", "refused", "error", episode=id)
+            shown = await self._ask(self.pending, "shown", "refused", episode=id)
             if shown["type"] == "refused":  # its time is over
                 self.pending = None
                 return
-            if shown["type"] == "error":
-                raise _Cut
             self.report.waits.append(time.monotonic() - sent)
             before = len(made)
             self._acknowledge(id, shown)
@@ -259,24 +254,23 @@ class _Player:
     # ---- Messages and mishaps
 
     async def _ask(self, message: dict[str, Any], *answers: str, episode: str | None = None) -> dict[str, Any]:
-        """Send a message, and return the first answer of these types; with chaos, a mishap may occur."""
+        """Send a message, and return the first answer of these types; with chaos, a mishap may occur.
+
+        :raises _Cut: a mishap, or an error of the episode.
+        """
         assert self.socket is not None
         mishap = self.rng.choice(MISHAPS) if self.chaos and self.rng.random() < MISHAP else ""
         self.report.mishaps += bool(mishap)
         text = json.dumps({"v": 1, **message})
-        if mishap == "cut":
-            self.socket.transport.abort()
-            raise _Cut
         if mishap == "slow":
             await asyncio.sleep(self.rng.uniform(0.05, 0.3))
-        if mishap in ("reload", "second tab"):
-            before = self.socket
-            if mishap == "reload":
-                before.transport.abort()
-            else:
-                self.old.append(before)
-                if len(self.old) > 3:
-                    self.old.pop(0).transport.abort()
+        if mishap in ("cut", "reload"):
+            self.socket.transport.abort()
+            raise _Cut
+        if mishap == "second tab":
+            self.old.append(self.socket)
+            if len(self.old) > 3:
+                self.old.pop(0).transport.abort()
             raise _Cut
         await self.socket.send(text)
         if mishap == "cut after sending":
@@ -288,8 +282,11 @@ class _Player:
         async with asyncio.timeout(ANSWER_WITHIN_S):
             while True:
                 answer = json.loads(await self.socket.recv())
-                its = answer.get("episode")
-                if answer["type"] in answers and (episode is None or its in (episode, None)):
+                if episode is not None and answer.get("episode") not in (episode, None):
+                    continue
+                if episode is not None and answer["type"] == "error":
+                    raise _Cut
+                if answer["type"] in answers:
                     if answer["type"] == "shown" and message["type"] == "act" and answer["number"] < message["number"]:
                         continue
                     return answer

@@ -127,14 +127,12 @@ def drawn(face: Any, seen: Collection[str], env: Any) -> dict[str, Any]:
 
 def observed_text(observations: Any) -> str:
     """Return the first observation of a batch as text, with a line for each part except the action mask."""
-    parts = observations if isinstance(observations, Mapping) else {"observation": observations}
-    return "".join(f"{name}: {_numbers(value[0])}\n" for name, value in parts.items() if name != "action_mask")
-
-
-def _numbers(value: Any) -> str:
     import numpy as np
 
-    return np.array2string(np.asarray(value), max_line_width=80, precision=3, threshold=400)
+    parts = observations if isinstance(observations, Mapping) else {"observation": observations}
+    show = partial(np.array2string, max_line_width=80, precision=3, threshold=400)
+    shown_parts = (name for name in parts if name != "action_mask")
+    return "".join(f"{name}: {show(np.asarray(parts[name][0]))}\n" for name in shown_parts)
 
 
 def as_png(picture: Any) -> dict[str, Any]:
