@@ -372,7 +372,8 @@ def _show_validation(chains: Sequence[dict[str, Any]], again: Sequence[dict[str,
             )  # fmt: skip
             for order in one["orders"] if len(one["orders"]) > 1 else ():
                 told = yes(order["passed"])
-                table.add_row(_told_order(order), middle(order["after"]), "", with_ends(order), "", "", told)
+                tasks = "  " + ", ".join(order["order"])
+                table.add_row(tasks, middle(order["after"]), "", with_ends(order), "", "", told)
         console.print(table)
         print(f"passed on {sum(one['passed'] for one in chains)} of {len(chains)} chains")
     if again:
@@ -381,13 +382,10 @@ def _show_validation(chains: Sequence[dict[str, Any]], again: Sequence[dict[str,
             table.add_row(*line_of_task(one)[:-1])
             for order in one["orders"] if len(one["orders"]) > 1 else ():
                 told = order["verdict"]
-                table.add_row(_told_order(order), "", middle(order["learned"]), "", middle(order["again"]), told)
+                tasks = "  " + ", ".join(order["order"])
+                table.add_row(tasks, "", middle(order["learned"]), "", middle(order["again"]), told)
         console.print(table)
         print(count_verdicts([one["verdict"] for one in again]))
-
-
-def _told_order(order: dict[str, Any]) -> str:
-    return "  " + ", ".join(order["order"])
 
 
 @app.command(epilog="Example: gumption gradual vary --agent table --tasks micro4,micro5.2 --seeds 1")

@@ -7,7 +7,6 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
-from functools import lru_cache
 from pathlib import Path
 from statistics import fmean
 from tempfile import TemporaryDirectory
@@ -352,7 +351,7 @@ class WorkRuns(Kind):
         offered = (world.get("experiments") or {} for world in known().values())
         for name, experiment in (pair for experiments in offered for pair in experiments.items()):
             path = SAVED / name / "results.json"
-            rows = _saved_rows(path, path.stat().st_mtime_ns) if experiment.at_work and path.is_file() else []
+            rows = read_json(path)["rows"] if experiment.at_work and path.is_file() else []
             for heading, figure in experiment.at_work.items():
                 figures = [cell for row in rows if (cell := figure(row)) is not None]
                 there = [one for name_of_row, one in figures if name_of_row.startswith(label)]
@@ -387,12 +386,6 @@ class WorkRuns(Kind):
                     drawn.setdefault(heading, {})[row["condition"]] = estimate(cell["figures"][0])
         finals = [FinalPanel(heading, rows) for heading, rows in drawn.items()]
         return list(plot_final_success(finals, directory / "at-work", results["title"], scale=Scale("share")))
-
-
-@lru_cache
-def _saved_rows(path: Path, changed: int) -> list[Mapping[str, Any]]:
-    """Read the rows of a saved result, cached by its time of change: all rows of the table share them."""
-    return read_json(path)["rows"]
 
 
 def _texts(results: Mapping[str, Any]) -> dict[str, dict[str, str]]:

@@ -261,11 +261,17 @@ def _success(info: Mapping[str, Any]) -> bool | None:
 
 
 def replayed(
-    row: Any, kept: Sequence[Any], view: View, begin: Callable[..., tuple[Any, Any]], helps: Sequence[Any] = ()
+    row: Any,
+    kept: Sequence[Any],
+    view: View,
+    begin: Callable[..., tuple[Any, Any]],
+    helps: Sequence[Any] = (),
+    ended: bool = True,
 ) -> Episode:
     """Restore the episode of a row of the store by a replay of its stored actions.
 
     :param helps: rows of the helps given in the episode, in their order.
+    :param ended: also restore an end that no action caused.
     :raises InputError: the world refuses an action that it once accepted, because its version differs.
     """
     episode = Episode(row.id, row.person, row.world, view, begin, row.settings, row.seed, row.stage)
@@ -276,7 +282,8 @@ def replayed(
             raise InputError(f"action {action.number} of the episode cannot be made again ({error})") from None
     episode.began = row.began
     episode.helps = [Helped(one.number, one.after, one.said, one.price) for one in helps]
-    episode.restore(row)
+    if ended:
+        episode.restore(row)
     return episode
 
 

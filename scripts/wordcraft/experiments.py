@@ -55,6 +55,11 @@ _METHODS = {
     "untrained": "Untrained: the network as it is before training, with the KG.",
     "without_kg": "KG taken away: the trained network with every score set to 0.",
 }
+#: Preset of a training -> a note on its network.
+_NETWORKS = {
+    "paper": "Preset paper: the paper's network and parameters (section 4, Tables 1 and 2).",
+    "fast": "Preset fast: our network and parameters, with learned entity representations; not the paper's.",
+}
 #: Figure of a row -> its name in final.json.
 _SCORES = {
     "success": "test_success",
@@ -287,7 +292,8 @@ class WordCraftRuns(BookRuns):
         if told := [text for method, text in _METHODS.items() if method in there]:
             adds = {row["condition"]: what_learning_adds(row, rows) for row in rows}
             lines += [" ".join(told), "", *(f"- {name}: {sentence}" for name, sentence in adds.items() if sentence), ""]
-        lines += [*told_network(rows), *told_few(rows)]
+        presets = {row["settings"].get("preset", "fast") for row in rows if row["method"] == "train"}
+        lines += [*(line for preset in sorted(presets) for line in (_NETWORKS[preset], "")), *told_few(rows)]
         book, split = results["recipe_book_hash"][:12], results["split_hash"][:12]
         return [*lines, f"Recipe book {results['recipe_book']} (sha256 {book}), split sha256 {split}.", ""]
 
@@ -354,16 +360,6 @@ def _read_final(directory: Path) -> dict[str, Any]:
     if final.get("test_success") is None:
         raise InputError(f"{directory / FINAL}: no test_success; remove that folder and run again")
     return final
-
-
-def told_network(rows: Sequence[Row]) -> list[str]:
-    """Return lines on the network, the paper's or ours, by the presets of the trained rows."""
-    presets = {row["settings"].get("preset", "fast") for row in rows if row["method"] == "train"}
-    words = {
-        "paper": "Preset paper: the paper's network and parameters (section 4, Tables 1 and 2).",
-        "fast": "Preset fast: our network and parameters, with learned entity representations; not the paper's.",
-    }
-    return [line for preset in sorted(presets) for line in (words[preset], "")]
 
 
 def told_few(rows: Sequence[Row]) -> list[str]:
