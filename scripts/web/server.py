@@ -9,7 +9,7 @@ import logging
 import sys
 from collections.abc import AsyncIterator, Collection, Coroutine, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -324,9 +324,6 @@ def make_app(
             raise HTTPException(404)
         return await _files_of(directory=folder).get_response(request.path_params["file"], request.scope)
 
-    async def socket(web: WebSocket) -> None:
-        await _serve_socket(home, web, kinds, handlers)
-
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
         sys.setswitchinterval(0.001)  # keep answers quick while other threads begin episodes
@@ -350,7 +347,7 @@ def make_app(
         *(front if home.open_play else ()),
         Route("/views/{world}/{file:path}", view_file),
         Mount("/pages", StaticFiles(directory=PAGES, check_dir=False)),
-        WebSocketRoute("/ws", socket),
+        WebSocketRoute("/ws", partial(_serve_socket, home, kinds, handlers)),
     ]
     return Starlette(
         routes=[route for part in parts for route in part.routes] + routes,
@@ -361,7 +358,7 @@ def make_app(
 
 
 async def _serve_socket(
-    home: Home, web: WebSocket, kinds: Mapping[str, type[Message]], handlers: Mapping[str, Part]
+    home: Home, kinds: Mapping[str, type[Message]], handlers: Mapping[str, Part], web: WebSocket
 ) -> None:
     cookie = security.cookie_of(web.headers)
     await web.accept()
