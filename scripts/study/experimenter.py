@@ -18,7 +18,6 @@ from gumption.data.errors import extra
 from gumption.scripts.web import security
 from gumption.scripts.web import store as tables
 from gumption.scripts.web.episodes import replayed
-from gumption.scripts.web.messages import Message
 from gumption.scripts.web.server import page
 
 from .export import Participant, files, participants
@@ -38,10 +37,8 @@ FRESH_S = 2.0
 MOST_LINKS = 10_000
 
 
-class ExperimenterPart:
-    """The part of a study's server for the experimenter."""
-
-    messages: dict[str, type[Message]] = {}  # noqa: RUF012  (the page sends none)
+class ExperimenterPages:
+    """The pages of a study's server for the experimenter."""
 
     def __init__(self, part: StudyPart, token: security.Token, links: Links) -> None:
         """:param links: the personal links of the study."""
@@ -55,10 +52,6 @@ class ExperimenterPart:
             Route("/experimenter/export", self._behind(self._export)),
             Route("/experimenter/links", self._behind(self._more_links), methods=["POST"]),
         ]
-
-    async def handle(self, socket: Any, message: Message) -> None:
-        """Raise AssertionError: this part handles no messages."""
-        raise AssertionError(message)
 
     def _behind(self, answer: Callable[[Request], Awaitable[Response]]) -> Callable[[Request], Awaitable[Response]]:
         """Return a handler that requires the token before it calls `answer`."""

@@ -122,7 +122,7 @@ class Here:
 class StudyPart:
     """The part of a server that runs a study.
 
-    :ivar routes, messages: see gumption.scripts.web.server.Part.
+    :ivar messages: see gumption.scripts.web.server.Part; `routes` are those of its pages.
     """
 
     messages: Mapping[str, type[Message]] = by_type(StudyNow, StudyAnswer, StudyNext, StudyQuit, StudyWithdraw)

@@ -132,7 +132,7 @@ class Episode:
         if self.over:
             raise InputError("the episode is over")
         chosen = self.view.parse(action, self.env)
-        made = Made(step, self.attempt, self.view.state(self.env))
+        made = Made(step, self.view.attempt(self.env), self.view.state(self.env))
         if live is not None and step is not None:
             if self.clock is None:
                 live.act(self.env, chosen, step)
@@ -150,11 +150,6 @@ class Episode:
         self.success = _success(info)
         self.told = self.face.told(info, bool(terminated))
         return made
-
-    @property
-    def attempt(self) -> int:
-        """The number of the present attempt at the task, from 1."""
-        return 1 if self.view.attempt is None else self.view.attempt(self.env)
 
     def _pass(self, step: int | None) -> int:
         """Advance time to a step, or to the present for None; return the step."""
@@ -214,7 +209,8 @@ class Episode:
         """Return the result of the episode, with the hash of its last state; in real time with the physics step."""
         live = {} if self.view.live is None else self.view.live.result(self.env)
         reward = self.reward - self.paid
-        came = {"steps": self.number, "attempts": self.attempt, "reward": reward, "success": self.success}
+        attempts = self.view.attempt(self.env)
+        came = {"steps": self.number, "attempts": attempts, "reward": reward, "success": self.success}
         helps = {"helps": len(self.helps), "paid": self.paid} if self.helps else {}
         return {**came, **helps, "state": self.view.state(self.env), **live}
 

@@ -62,13 +62,11 @@ _log = logging.getLogger(__name__)
 
 
 class Part(Protocol):
-    """A part of the server with pages and messages of its own, such as a study.
+    """A part of the server with messages of its own, such as a study.
 
-    :ivar routes: routes of its pages.
     :ivar messages: type -> model of the messages that it handles.
     """
 
-    routes: Sequence[BaseRoute]
     messages: Mapping[str, type[Message]]
 
     async def handle(self, socket: Socket, message: Message) -> None:
@@ -283,21 +281,17 @@ def make_app(
     host: str = "127.0.0.1",
     names: Sequence[str] = (),
     guarded: bool = False,
-    parts: Sequence[Part] = (),
+    part: Part | None = None,
+    pages: Sequence[BaseRoute] = (),
     played: Collection[str] | None = None,
 ) -> Starlette:
     """Return the application of a home.
 
     :param host: the address of the server; `names` are further names of this machine.
     :param guarded: whether every client needs the token.
-    :param parts: parts with pages and messages of their own.
+    :param part: handles further messages; `pages` are the routes of further pages.
     :param played: names of the worlds that are prepared at the start; all by default.
     """
-    kinds: dict[str, type[Message]] = {**FROM_PAGE}
-    handlers: dict[str, Part] = {}
-    for part in parts:
-        kinds |= part.messages
-        handlers |= dict.fromkeys(part.messages, part)
 
     async def index(request: Request) -> Response:
         return page(PAGES / "index.html", request)
@@ -347,19 +341,17 @@ def make_app(
         *(front if home.open_play else ()),
         Route("/views/{world}/{file:path}", view_file),
         Mount("/pages", StaticFiles(directory=PAGES, check_dir=False)),
-        WebSocketRoute("/ws", partial(_serve_socket, home, kinds, handlers)),
+        WebSocketRoute("/ws", partial(_serve_socket, home, part)),
     ]
     return Starlette(
-        routes=[route for part in parts for route in part.routes] + routes,
+        routes=[*pages, *routes],
         lifespan=lifespan,
         exception_handlers={HTTPException: _told, Exception: _told},  # pyright: ignore[reportArgumentType]
         middleware=[Middleware(Guard, host=host, names=names, token=home.token if guarded else None, error=error_page)],
     )
 
 
-async def _serve_socket(
-    home: Home, kinds: Mapping[str, type[Message]], handlers: Mapping[str, Part], web: WebSocket
-) -> None:
+async def _serve_socket(home: Home, part: Part | None, web: WebSocket) -> None:
     cookie = security.cookie_of(web.headers)
     await web.accept()
     if cookie is None:
@@ -375,7 +367,7 @@ async def _serve_socket(
             socket.come()
         if len(mine) > SOCKETS:
             await mine[0].close(1008, f"more than {SOCKETS} tabs are open")
-        await _read_all(socket, web, kinds, handlers)
+        await _read_all(socket, part, web)
     finally:
         mine.remove(socket)
         if socket.id:
@@ -386,9 +378,8 @@ async def _serve_socket(
             home.episodes.leave(episode, socket)
 
 
-async def _read_all(
-    socket: Socket, web: WebSocket, kinds: Mapping[str, type[Message]], handlers: Mapping[str, Part]
-) -> None:
+async def _read_all(socket: Socket, part: Part | None, web: WebSocket) -> None:
+    kinds = {**FROM_PAGE, **({} if part is None else part.messages)}
     patience: float | None = FIRST_MESSAGE
     while True:
         try:
@@ -407,8 +398,8 @@ async def _read_all(
             if text is None:
                 raise InputError("the message is no text")
             message = messages.read(text, kinds)
-            part = handlers.get(message.type)  # pyright: ignore[reportAttributeAccessIssue]
-            await _answer(socket, socket.handle(message) if part is None else part.handle(socket, message))
+            is_its = part is not None and type(message) in part.messages.values()
+            await _answer(socket, part.handle(socket, message) if part and is_its else socket.handle(message))
         except UnknownEpisode as error:
             await socket.send(Error(reason=str(error), kind="unknown", episode=message.episode))  # pyright: ignore
         except InputError as error:
