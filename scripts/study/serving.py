@@ -122,7 +122,8 @@ class Here:
 class StudyPart:
     """The part of a server that runs a study.
 
-    :ivar messages: see gumption.scripts.web.server.Part; `routes` are those of its pages.
+    :ivar messages: see gumption.scripts.web.server.Part.
+    :ivar routes: routes of its pages.
     """
 
     messages: Mapping[str, type[Message]] = by_type(StudyNow, StudyAnswer, StudyNext, StudyQuit, StudyWithdraw)

@@ -95,7 +95,7 @@ def check_worlds(study: Study, where: str | Path) -> None:
 
 
 def _problems(study: Study) -> Iterator[str]:
-    """Yield the problems of the settings, without any those of beginning tasks, and without any those of help."""
+    """Yield the problems of the settings; of the tasks if the settings are right; of help if the tasks can begin."""
     parts = (("practice", study.practice), ("blocks", study.blocks))
     blocks = {f"{part}[{k}]": block for part, of_part in parts for k, block in enumerate(of_part)}
     problems = [problem for field, block in blocks.items() for problem in _wrong_settings(study, block, field)]
