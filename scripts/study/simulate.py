@@ -28,6 +28,7 @@ from .players import Agent, can_play, player_of
 with extra("web", "a simulated study"):
     from websockets.asyncio.client import ClientConnection, connect
     from websockets.exceptions import ConnectionClosed, InvalidHandshake
+    from websockets.typing import Origin
 
 #: Probability of a mishap before each message, with chaos.
 MISHAP = 0.06
@@ -141,10 +142,7 @@ class _Player:
                 try:
                     address, headers = "ws" + self.root.removeprefix("http") + "/ws", {"Cookie": self.cookie}
                     self.socket = await connect(
-                        address,
-                        origin=self.root,
-                        additional_headers=headers,
-                        compression=None,  # pyright: ignore[reportArgumentType]
+                        address, origin=Origin(self.root), additional_headers=headers, compression=None
                     )
                     await self._go_through()
                     self.report.done += 1

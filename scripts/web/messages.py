@@ -7,7 +7,9 @@ prints their JSON schema.
 
 import json
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal, Union
+from functools import reduce
+from operator import or_
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, TypeAdapter, ValidationError, field_validator
 
@@ -208,8 +210,9 @@ def written(message: Mapping[str, Any]) -> str:
 
 def schema(from_page: Mapping[str, type[Message]] = FROM_PAGE) -> dict[str, Any]:
     """Return the JSON schema of all messages: side ("page" or "server") -> schema."""
-    sides = {"page": from_page, "server": FROM_SERVER}
-    return {
-        side: TypeAdapter(Annotated[Union[tuple(kinds.values())], Field(discriminator="type")]).json_schema()  # noqa: UP007
-        for side, kinds in sides.items()
-    }
+
+    def of(kinds: Mapping[str, type[Message]]) -> dict[str, Any]:
+        either: Any = Annotated[reduce(or_, kinds.values()), Field(discriminator="type")]
+        return TypeAdapter(either).json_schema()
+
+    return {"page": of(from_page), "server": of(FROM_SERVER)}
