@@ -113,10 +113,9 @@ class ExperimenterPages:
 
     async def _participant(self, request: Request) -> Response:
         number = request.path_params["number"]
-        found = [one for one in await self._everyone() if one.number == number]
-        if not found:
+        one = next((one for one in await self._everyone() if one.number == number), None)
+        if one is None:
             return JSONResponse({"reason": "there is no such participant"}, 404)
-        [one] = found
         episodes = [
             {
                 "episode": episode.id,

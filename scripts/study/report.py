@@ -77,7 +77,7 @@ class Result:
         return self.success and self.attempts == 1
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, order=True)
 class Cell:
     """A group of comparable tasks: a block in one combination of levels.
 
@@ -98,11 +98,11 @@ def make(study: Study, everyone: Sequence[Participant], policies: Sequence[str] 
     :param policies: policies of further agents, see gumption.scripts.study.players.
     :raises InputError: no task that counts has ended yet, or no such agent.
     """
-    tasks = list(_ended(study, everyone))
+    tasks = list(_ended(everyone))
     if not tasks:
         raise InputError("nobody has ended a task that counts; the report needs one at least")
     rows, points, help, known = [], [], [], {}
-    for cell in _cells(tasks):
+    for cell in sorted({cell for cell, *_ in tasks}):
         own = [(person, stage, episode) for at, person, stage, episode in tasks if at == cell]
         if any(block.help is not None for block in study.blocks if block.name == cell.block):
             help.append(_of_help(cell.name, own))
@@ -118,14 +118,6 @@ def make(study: Study, everyone: Sequence[Participant], policies: Sequence[str] 
             if figure.block == cell.block:
                 success = [figure.success, None, None]
                 rows.append({"who": figure.label, **_about(cell), "success": success, "source": figure.source})
-    found = {
-        "study": study.name,
-        "hash": study.hash,
-        "rows": rows,
-        "points": points,
-        "help": help,
-        "answers": _answers(study, everyone),
-    }
     own = {}
     for world in dict.fromkeys(block.world for block in study.blocks):
         if (report := worlds.find(world).get("study_report")) is not None:
@@ -133,7 +125,15 @@ def make(study: Study, everyone: Sequence[Participant], policies: Sequence[str] 
                 [_task(one, stage, episode) for _, one, stage, episode in tasks if episode.world == world]
             )
             own[world] = {"figures": figures, "lines": lines}
-    return {**found, "worlds": own}
+    return {
+        "study": study.name,
+        "hash": study.hash,
+        "rows": rows,
+        "points": points,
+        "help": help,
+        "answers": _answers(study, everyone),
+        "worlds": own,
+    }
 
 
 def _task(one: Participant, stage: Stage, episode: Any) -> dict[str, Any]:
@@ -149,17 +149,13 @@ def _task(one: Participant, stage: Stage, episode: Any) -> dict[str, Any]:
     }
 
 
-def _ended(study: Study, everyone: Sequence[Participant]) -> Iterator[tuple[Cell, Participant, Stage, Any]]:
+def _ended(everyone: Sequence[Participant]) -> Iterator[tuple[Cell, Participant, Stage, Any]]:
     """Yield the ended tasks outside the practice."""
     for one in everyone:
         for number, episode in sorted(one.episodes.items()):
             stage = one.path[number]
             if episode.ended is not None and stage.played is not None and not stage.played.practice:
                 yield Cell(block_of(stage), tuple(stage.played.levels.items())), one, stage, episode
-
-
-def _cells(tasks: Sequence[Any]) -> list[Cell]:
-    return list(dict.fromkeys(sorted((cell for cell, *_ in tasks), key=lambda cell: (cell.block, cell.levels))))
 
 
 def _about(cell: Cell) -> dict[str, Any]:
