@@ -300,10 +300,11 @@ def sign_in(root: str, identity: dict[str, str]) -> str:
 
     :raises InputError: the server cannot be reached, or refuses.
     """
-    session = requests.Session()
-    session.trust_env = False  # the server is reached without a proxy, as its sockets are
+    address, headers = f"{root}/study/join", {"Origin": root}
     try:
-        response = session.post(f"{root}/study/join", json=identity, headers={"Origin": root}, timeout=ANSWER_WITHIN_S)
+        with requests.Session() as session:
+            session.trust_env = False  # the server is reached without a proxy, as its sockets are
+            response = session.post(address, json=identity, headers=headers, timeout=ANSWER_WITHIN_S)
     except requests.RequestException as error:
         raise InputError(f"{root}: cannot be reached ({error})") from None
     if response.status_code != 200:
