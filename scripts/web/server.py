@@ -398,8 +398,10 @@ async def _read_all(socket: Socket, part: Part | None, web: WebSocket) -> None:
             if text is None:
                 raise InputError("the message is no text")
             message = messages.read(text, kinds)
-            is_its = part is not None and type(message) in part.messages.values()
-            await _answer(socket, part.handle(socket, message) if part and is_its else socket.handle(message))
+            if part is not None and type(message) in part.messages.values():
+                await _answer(socket, part.handle(socket, message))
+            else:
+                await _answer(socket, socket.handle(message))
         except UnknownEpisode as error:
             await socket.send(Error(reason=str(error), kind="unknown", episode=message.episode))  # pyright: ignore
         except InputError as error:
