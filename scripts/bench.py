@@ -209,14 +209,10 @@ def measure_cases(
             check_writable(written)
     begun = cpu_seconds()
     with Console(stderr=True).status("measuring") as status:
-
-        def settings_of(name: str, case: Case) -> BenchSettings:
-            def tell(text: str) -> None:
-                status.update(f"measuring {name}: {text}")
-
-            return case.settings(device=device, repeats=repeats, tell=tell, **options[case.title])
-
-        settings = {each: settings_of(each, case) for each, case in cases.items()}
+        settings: dict[str, BenchSettings] = {}
+        for name, case in cases.items():  # checks all options before the first measurement
+            tell = lambda text, name=name: status.update(f"measuring {name}: {text}")  # noqa: E731
+            settings[name] = case.settings(device=device, repeats=repeats, tell=tell, **options[case.title])
         measured = {}
         for name, case in cases.items():
             status.update(f"measuring {name}")

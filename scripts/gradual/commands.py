@@ -335,13 +335,9 @@ def validate(
     if not chains and not played:
         raise InputError("there is nothing to validate: the one task requires no other; name a chain with --chain")
     with Console(stderr=True).status("validating") as status:
-
-        def tell(text: str) -> None:
-            status.update(text)
-
         how: dict[str, Any] = {
             "seeds": config.seeds, "orders": config.orders, "first_seed": config.seed, "max_steps": config.max_steps,
-            "success_threshold": curriculum.success_threshold, "tell": tell,
+            "success_threshold": curriculum.success_threshold, "tell": status.update,
             "tasks": {**known_tasks(config.rules), **{task.name: task for task in curriculum.tasks}},
         }  # fmt: skip
         found = [one.figures() for one in gradual_learning(make, chains, **how)]
