@@ -389,10 +389,7 @@ def book_counts(recipes: Recipes, older: Iterable[Recipe]) -> dict[str, int]:
     words = {label for row in theirs for label in row}
     mine = [(_word(result), *sorted((_word(a), _word(b)))) for result, a, b in recipes.rows]
     return {
-        "entities": counts.entities,
-        "recipes": counts.recipes,
-        "basic": counts.basic,
-        "generations": counts.generations,
+        **{name: getattr(counts, name) for name in ("entities", "recipes", "basic", "generations")},
         "families": len({family_of(origin) for origin in origins} - {None}),
         **{f"of origin {origin}": count for origin, count in sorted(of_origin.items())},
         "of the 2020 book's words": sum(words.issuperset(row) for row in mine),

@@ -202,21 +202,17 @@ def measure_cases(
     from gumption.data.writing import check_writable, write_json, write_text
 
     from .freshness import cpu_seconds, made_with
-    from .measurement import amount, markdown_tables, sections, shown_ratio, verdict
+    from .measurement import markdown_tables, sections
 
     for written in (out, markdown):
         if written is not None:
             check_writable(written)
     begun = cpu_seconds()
     with Console(stderr=True).status("measuring") as status:
-
-        def settings_of(name: str, case: Case) -> BenchSettings:
-            def tell(text: str) -> None:
-                status.update(f"measuring {name}: {text}")
-
-            return case.settings(device=device, repeats=repeats, tell=tell, **options[case.title])
-
-        settings = {each: settings_of(each, case) for each, case in cases.items()}
+        settings: dict[str, BenchSettings] = {}
+        for name, case in cases.items():  # checks all options before the first measurement
+            tell = lambda text, name=name: status.update(f"measuring {name}: {text}")  # noqa: E731
+            settings[name] = case.settings(device=device, repeats=repeats, tell=tell, **options[case.title])
         measured = {}
         for name, case in cases.items():
             status.update(f"measuring {name}")
@@ -225,10 +221,8 @@ def measure_cases(
     console = Console()
     for heading, group in sections(everything):
         table = Table("what", "median", "yardstick", "ratio", "target", "met", title=heading or None)
-        for one in group:
-            yardstick = f"{one.yardstick}: {amount(one.yardstick_median, one.unit)}"
-            times = shown_ratio(one.ratio, one.unit)
-            table.add_row(one.what, amount(one.median, one.unit), yardstick, times, one.target, verdict(one))
+        for what, middle, _, *rest in (one.cells() for one in group):
+            table.add_row(what, middle, *rest)
         console.print(table)
 
     peers = {package: version(package) for package in ("pykeen", "rdflib", "pyoxigraph")}

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import inspect
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
@@ -22,6 +21,7 @@ from gumption.data import InputError
 from gumption.data.reading import parse_json
 from gumption.scripts.apps import App, pair
 
+from .results import with_interval
 from .worlds import command_of
 
 HELP = """Play with trained agents, and print their success.
@@ -141,12 +141,8 @@ def print_players(found: Mapping[str, Any]) -> None:
 def _figure(name: str, figures: Mapping[str, Any], first: bool) -> str:
     told = figures[name]
     if not isinstance(told, Mapping):
-        told = {"mean": told, **({end: figures.get(end) for end in ("low", "high")} if first else {})}
-    if told["mean"] is None:
-        return "-"
-    form = FORMS.get(name, ".1%")
-    text = format(told["mean"], form)
-    return text if told.get("low") is None else f"{text} ({told['low']:{form}} to {told['high']:{form}})"
+        told = {**(figures if first else {}), "mean": told}
+    return with_interval({"low": None, "high": None, **told}, FORMS.get(name, ".1%"))
 
 
 # ---- a policy of the user
@@ -194,8 +190,8 @@ def policy_command(args: Sequence[str]) -> Any:
         function, more = of_module(policy, "--policy"), dict(map(pair, env or ()))
         if twice := sorted(set(given) & set(more)):
             raise InputError(f"--env sets {twice[0]}, which has an option of its own")
-        with kept_rows(out, {"policy": policy, **given, **more}) as keep:
-            found = measure(function, name=policy, single=single, keep=keep, progress=True, **given, **more)
+        keep = None if out is None else rows_file(out, {"policy": policy, **given, **more})
+        found = measure(function, name=policy, single=single, keep=keep, progress=True, **given, **more)
         if as_json:
             print(json.dumps(found, default=str))
         else:
@@ -213,33 +209,25 @@ def _in_world(measure: Callable[..., Any], world: str) -> Callable[..., Any]:
     return made
 
 
-@contextmanager
-def kept_rows(out: Path | None, about: Mapping[str, Any]) -> Iterator[Callable[[Mapping[str, Any]], None] | None]:
-    """Yield a function that appends rows to a new file as lines of JSON; the first line holds the settings.
+def rows_file(out: Path, about: Mapping[str, Any]) -> Callable[[Mapping[str, Any]], None]:
+    """Return a function that appends rows to a new file as lines of JSON, after a first line with the settings.
+
+    The file is made with the first row, so that an earlier failure leaves no file.
 
     :raises InputError: a file that exists or cannot be written.
     """
     from gumption.data.writing import check_writable, write_errors
 
-    if out is None:
-        yield None
-        return
     check_writable(out)
     if out.exists():
         raise InputError(f"{out} is there already: name a new file")
-    with ExitStack() as stack:
-        file = None
 
-        def keep(row: Mapping[str, Any]) -> None:
-            nonlocal file
-            with write_errors(out):
-                if file is None:  # opened with the first row, so that an earlier failure leaves no file
-                    file = stack.enter_context(out.open("x", encoding="utf-8"))
-                    file.write(json.dumps(about, default=str) + "\n")
-                file.write(json.dumps(row, default=str) + "\n")
-                file.flush()
+    def keep(row: Mapping[str, Any]) -> None:
+        with write_errors(out), out.open("a", encoding="utf-8") as file:
+            lines = [row] if file.tell() else [about, row]
+            file.writelines(json.dumps(line, default=str) + "\n" for line in lines)
 
-        yield keep
+    return keep
 
 
 def _value_of(args: Sequence[str], option: str) -> str | None:

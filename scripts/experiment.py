@@ -21,6 +21,7 @@ from gumption.data.progress import Bar, print_notes
 from gumption.data.provenance import usable_cores
 from gumption.data.reading import read_json
 from gumption.data.settings import Count
+from gumption.data.tables import grouped
 from gumption.data.writing import check_writable, is_part, write_json
 from gumption.envs.worlds import known
 
@@ -226,11 +227,8 @@ def list_stale(folder: Path) -> None:
 
 def _ages(kind: Kind, name: str, saved: Mapping[str, Any]) -> Iterator[list[str]]:
     """Yield the lines of a saved result, grouping rows of the same age."""
-    ages: dict[str, list[Any]] = {}
-    for row in saved["rows"]:
-        made = row.get("made", saved).get("formats") or {}
-        why = " and ".join(kind.aged(row, made)) or changes(made, kind.code)
-        ages.setdefault(why, []).append(row)
+    made = [(row.get("made", saved).get("formats") or {}, row) for row in saved["rows"]]
+    ages = grouped((" and ".join(kind.aged(row, formats)) or changes(formats, kind.code), row) for formats, row in made)
     for why, rows in ages.items():
         yield [name, f"{len(rows)} of {len(saved['rows'])}", why, _takes([kind.cost(row) for row in rows])]
 

@@ -45,6 +45,13 @@ class Measurement:
     details: Mapping[str, Any] = field(default_factory=dict)
     section: str = ""
 
+    def cells(self) -> list[str]:
+        """Return the cells of its line: name, median, best, yardstick, ratio, target, and "yes" or "no" if it has a
+        target."""
+        middle, best, yardstick = (amount(each, self.unit) for each in (self.median, self.best, self.yardstick_median))
+        ratio, met = shown_ratio(self.ratio, self.unit), {True: "yes", False: "no", None: "-"}[self.met]
+        return [self.what, middle, best, f"{self.yardstick}: {yardstick}", ratio, self.target, met]
+
     def as_json(self) -> dict[str, Any]:
         """Return the measurement as plain JSON, figures to six digits."""
         return {key: six_digits(value) for key, value in asdict(self).items()}
@@ -149,11 +156,7 @@ def markdown_tables(measurements: Iterable[Measurement]) -> list[str]:
             "| what | median | best | yardstick | ratio | target | met |",
             "| --- | ---: | ---: | --- | ---: | --- | --- |",
         ]
-        for one in group:
-            cells = [one.what, amount(one.median, one.unit), amount(one.best, one.unit)]
-            shown = shown_ratio(one.ratio, one.unit)
-            cells += [f"{one.yardstick}: {amount(one.yardstick_median, one.unit)}", shown, one.target]
-            lines.append("| " + " | ".join([*cells, verdict(one)]) + " |")
+        lines += [f"| {' | '.join(one.cells())} |" for one in group]
     return lines
 
 
@@ -167,11 +170,6 @@ def amount(value: float, unit: str) -> str:
 def shown_ratio(ratio: float, unit: str) -> str:
     """Return a ratio to three digits; the ratio of a duration as 1/n if it is below 1."""
     return f"{ratio:.3g}" if unit.endswith("/s") or ratio >= 1 else f"1/{1 / ratio:.3g}"
-
-
-def verdict(one: Measurement) -> str:
-    """Return "yes" or "no" for a target that is met or not, "-" without a target."""
-    return {True: "yes", False: "no", None: "-"}[one.met]
 
 
 def six_digits(value: Any) -> Any:

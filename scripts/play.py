@@ -341,25 +341,19 @@ def ask(parse: Callable[[str], Choice], quit_word: str = "q") -> Choice | None:
 
     :param parse: parses the typed text; raises InputError with the reason if it cannot.
     :param quit_word: typed to stop; longer than a letter in a world where a letter can be an answer.
-    :raises EOFError: the input has ended.
+    :raises EOFError: the input has ended or is closed.
     """
-    while (typed := read_line("> ")).strip().lower() not in (quit_word, f"{quit_word}uit"):
+    while True:
+        try:
+            typed = input("> ")
+        except RuntimeError:  # raised by Python without a standard input
+            raise EOFError from None
+        if typed.strip().lower() in (quit_word, f"{quit_word}uit"):
+            return None
         try:
             return parse(typed)
         except InputError as error:
             print(error)
-    return None
-
-
-def read_line(prompt: str) -> str:
-    """Read a line of the input.
-
-    :raises EOFError: the input has ended or is closed.
-    """
-    try:
-        return input(prompt)
-    except RuntimeError:  # raised by Python without a standard input
-        raise EOFError from None
 
 
 app = world_group(

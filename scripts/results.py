@@ -396,10 +396,7 @@ def gather(directory: Path, experiment: Experiment, options: Any = None) -> dict
     rows += kind.more_rows(options or kind.options(), plan, rows)
     return {
         "experiment": experiment.name,
-        "figure": experiment.figure,
-        "title": experiment.title,
-        "expected": experiment.expected,
-        "notes": experiment.notes,
+        **{name: getattr(experiment, name) for name in ("figure", "title", "expected", "notes")},
         **{key: value for key, value in plan.items() if key not in ("experiment", "settings", "made", "took_s")},
         "rows": rows,
         **kind.more(rows, directory, {}),

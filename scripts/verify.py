@@ -12,7 +12,7 @@ from functools import partial
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import typer
 
@@ -21,9 +21,6 @@ from gumption.data.errors import Changed
 from gumption.data.sealed import HASH_ENDING, SHA256, check_hash_file, check_hash_line, hash_file
 
 from .apps import App
-
-if TYPE_CHECKING:
-    from gumption.envs.worlds import World
 
 app = App(add_completion=False)
 
@@ -152,7 +149,7 @@ def _verdict(path: Path, name: str) -> Verdict:
         of = path.with_suffix("")
         told = f"{path.name} has its hash"
         return _verdict(of, of.name) if of.is_file() else Verdict(name.removesuffix(HASH_ENDING), MISSING, told)
-    read = {".json": _json, ".jsonl": _lines}.get(path.suffix, _graph_file if _is_graph(path) else _any_file)
+    read = {".json": _json, ".jsonl": _lines}.get(path.suffix, _other_file)
     return _judged(name, lambda: read(path))
 
 
@@ -185,17 +182,17 @@ def _facts(path: Path) -> tuple[str, str]:
         return UNSEALED, f"{len(graph):,} facts, content hash {graph.content_hash()[:12]}"
 
 
-def _any_file(path: Path) -> tuple[str, str]:
-    with path.open("rb") as file:
-        file.read(1)
-    return (WHOLE, f"its hash is in {hash_file(path).name}") if check_hash_file(path) else (UNSEALED, "not read")
-
-
-def _graph_file(path: Path) -> tuple[str, str]:
+def _other_file(path: Path) -> tuple[str, str]:
     from gumption.data.packed import open_packed
     from gumption.kg.store.files import COMMENTED, NETWORKS, file_format
 
-    form, state = file_format(path), _any_file(path)[0]
+    with path.open("rb") as file:
+        file.read(1)
+    state = WHOLE if check_hash_file(path) else UNSEALED
+    try:
+        form = file_format(path)
+    except InputError:  # no graph
+        return state, "not read" if state == UNSEALED else f"its hash is in {hash_file(path).name}"
     with open_packed(path, lines=form.rdf is None, by_name=True) as stream:
         if form.rdf in COMMENTED and check_hash_line(stream, path):
             state = WHOLE
@@ -207,20 +204,11 @@ def _graph_file(path: Path) -> tuple[str, str]:
     return state, _facts(path)[1]
 
 
-def _is_graph(path: Path) -> bool:
-    from gumption.kg.store.files import file_format
-
-    try:
-        file_format(path)
-    except InputError:
-        return False
-    return True
-
-
 def _json(path: Path) -> tuple[str, str]:
     from gumption.agents.run_folder import FINAL, content_of, read_final
     from gumption.data.reading import read_json
     from gumption.data.sealed import unsealed
+    from gumption.envs import worlds
 
     content = read_json(path)
     schema = content.get("schema") if isinstance(content, dict) else None
@@ -233,21 +221,15 @@ def _json(path: Path) -> tuple[str, str]:
                 f"{path.with_name(name)} is missing, or it is not the file that {path.name} has the sha256 of"
             )
         return WHOLE, f"{len(hashes)} files of a data set have the sha256 that it lists"
-    if (world := _world_of_splits(schema)) is not None:
+    named = _SCHEMA.fullmatch(schema) if isinstance(schema, str) else None
+    world = worlds.known().get(named[1]) if named else None
+    if world is not None and "read_splits" in world.offers:
         world.get("read_splits")(path.parent if path.name == "manifest.json" else path)
     elif path.name == FINAL and _is_run(path.parent):
         read_final(path.parent)
     else:
         unsealed(content, path)
     return WHOLE, told
-
-
-def _world_of_splits(schema: Any) -> World | None:
-    from gumption.envs import worlds
-
-    named = _SCHEMA.fullmatch(schema) if isinstance(schema, str) else None
-    world = worlds.known().get(named[1]) if named else None
-    return world if world is not None and "read_splits" in world.offers else None
 
 
 def _lines(path: Path) -> tuple[str, str]:

@@ -1,6 +1,5 @@
 """What each document tells, item by item: where it is here exists, and the page of the world shows the table."""
 
-import re
 from pathlib import Path
 
 import pytest
@@ -9,13 +8,12 @@ import typer.core
 from typer.main import get_command
 
 from gumption.envs.worlds import WORLDS
-from gumption.scripts import docs
 from gumption.scripts.cli import app
 from gumption.scripts.experiment import known_experiments
-from tests.bench.tables import RESULTS
+from tests.bench.tables import LISTED, PAGES, REPOSITORY, RESULTS, STATES, Item, items_table, read_items, write_pages
 from tests.test_house import exists
 
-WITH_ITEMS = [world for world in WORLDS if docs.read_items(world)]
+WITH_ITEMS = [world for world in WORLDS if read_items(world)]
 
 
 def is_command(words: list[str]) -> bool:
@@ -42,11 +40,11 @@ def is_there(where: str) -> bool:
     return any((RESULTS / where).glob("*.json"))
 
 
-def faults(item: docs.Item) -> list[str]:
+def faults(item: Item) -> list[str]:
     parts = [part for part in item.where.split(", ") if part]
     wrong = [f"{part} is not there" for part in parts if not is_there(part)]
-    if item.state not in docs.STATES:
-        wrong.append(f"{item.state!r} is none of {docs.STATES}")
+    if item.state not in STATES:
+        wrong.append(f"{item.state!r} is none of {STATES}")
     if item.state != "not" and not parts:
         wrong.append("what is there is somewhere")
     if (item.state == "works") == bool(item.why):
@@ -62,7 +60,7 @@ def test_each_world_with_a_document_has_its_items() -> None:
 
 @pytest.mark.parametrize("world", WITH_ITEMS)
 def test_what_an_item_names_exists(world: str) -> None:
-    items = docs.read_items(world)
+    items = read_items(world)
     wrong = {f"{one.place}: {one.what}": found for one in items if (found := faults(one))}
     assert wrong == {}
     assert len({(one.place, one.what) for one in items}) == len(items)
@@ -70,14 +68,13 @@ def test_what_an_item_names_exists(world: str) -> None:
 
 @pytest.mark.parametrize("world", WITH_ITEMS)
 def test_the_page_shows_the_items(world: str) -> None:
-    """`python -m gumption.scripts.docs --worlds` writes them anew."""
-    text = (docs.REPOSITORY / "envs" / world / docs.PAGE).read_text(encoding="utf-8")
-    [(_, table, _)] = re.findall(r"(<!-- items -->\n)(.*?)(<!-- end -->)", text, re.DOTALL)
-    assert table == docs.items_table(docs.read_items(world))
+    """`python -m tests.bench.tables --pages` writes them anew."""
+    [(_, table, _)] = LISTED.findall((REPOSITORY / "envs" / world / "README.md").read_text(encoding="utf-8"))
+    assert table == items_table(read_items(world))
 
 
 def test_a_name_that_is_gone_and_a_missing_reason_are_told() -> None:
-    good = docs.Item("Figure 1", "an episode", "gumption.envs.wordcraft.WordCraftEnv, wordcraft-edges", "works", "")
+    good = Item("Figure 1", "an episode", "gumption.envs.wordcraft.WordCraftEnv, wordcraft-edges", "works", "")
     assert faults(good) == []
     assert faults(good._replace(where="gumption.envs.wordcraft.Nothing")) == [
         "gumption.envs.wordcraft.Nothing is not there"
@@ -95,8 +92,8 @@ def test_a_name_that_is_gone_and_a_missing_reason_are_told() -> None:
 
 
 def test_the_table_is_markdown() -> None:
-    items = [docs.Item("Figure 1", "an episode", "gumption play wordcraft, wordcraft-edges", "differs", "masked")]
-    assert docs.items_table(items).splitlines() == [
+    items = [Item("Figure 1", "an episode", "gumption play wordcraft, wordcraft-edges", "differs", "masked")]
+    assert items_table(items).splitlines() == [
         "1 items: 0 works, 1 differs, 0 not.",
         "",
         "| in the document | what | here | | why |",
@@ -107,17 +104,13 @@ def test_the_table_is_markdown() -> None:
 
 def test_one_command_writes_all_tables(tmp_path: Path) -> None:
     """That of the worlds, and the items of each world; what else is on a page stays."""
-    pages = [Path(docs.PAGE), *(Path("envs") / world / docs.PAGE for world in WITH_ITEMS)]
-    for page in pages:
+    emptied = []
+    for page in map(Path, PAGES):
         (tmp_path / page).parent.mkdir(parents=True, exist_ok=True)
-        emptied = re.sub(
-            r"(<!-- (?:items|worlds) -->\n).*?(<!-- end -->)",
-            r"\1an older table\n\2",
-            (docs.REPOSITORY / page).read_text(encoding="utf-8"),
-            flags=re.DOTALL,
-        )
-        assert "an older table" in emptied
-        (tmp_path / page).write_text(emptied, encoding="utf-8")
-    docs.write_worlds(tmp_path)
-    for page in pages:
-        assert (tmp_path / page).read_bytes() == (docs.REPOSITORY / page).read_bytes()
+        text, count = LISTED.subn(r"\1an older table\n\3", (REPOSITORY / page).read_text(encoding="utf-8"))
+        (tmp_path / page).write_text(text, encoding="utf-8")
+        emptied += [page] * count
+    assert emptied == [Path("README.md"), *(Path("envs") / world / "README.md" for world in sorted(WITH_ITEMS))]
+    write_pages(tmp_path)
+    for page in PAGES:
+        assert (tmp_path / page).read_bytes() == (REPOSITORY / page).read_bytes()

@@ -18,10 +18,9 @@ from pathlib import Path
 import pytest
 
 from gumption.envs.worlds import known
-from gumption.scripts import docs
 from gumption.scripts.cli import COMMANDS
 from gumption.scripts.experiment import find_experiment
-from tests.bench.tables import BENCHES, EXPERIMENTS, PAGES, TABLE, saved_table, write_pages
+from tests.bench.tables import BENCHES, EXPERIMENTS, LISTED, PAGES, TABLE, saved_table, worlds_table, write_pages
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 ROOMS = ("data", "kg", "envs", "agents", "scripts")
@@ -167,9 +166,9 @@ def test_each_saved_bench_has_a_command_that_makes_it() -> None:
 
 
 def test_the_table_of_the_worlds_is_that_of_the_list() -> None:
-    """`python -m gumption.scripts.docs --worlds` writes it anew."""
-    [(_, table, _)] = re.findall(r"(<!-- worlds -->\n)(.*?)(<!-- end -->)", text_of("README.md"), re.DOTALL)
-    assert table == docs.worlds_table()
+    """`python -m tests.bench.tables --pages` writes it anew."""
+    [(_, table, _)] = LISTED.findall(text_of("README.md"))
+    assert table == worlds_table()
 
 
 def test_no_page_has_a_table_that_is_not_compared() -> None:

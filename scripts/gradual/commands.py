@@ -335,13 +335,9 @@ def validate(
     if not chains and not played:
         raise InputError("there is nothing to validate: the one task requires no other; name a chain with --chain")
     with Console(stderr=True).status("validating") as status:
-
-        def tell(text: str) -> None:
-            status.update(text)
-
         how: dict[str, Any] = {
             "seeds": config.seeds, "orders": config.orders, "first_seed": config.seed, "max_steps": config.max_steps,
-            "success_threshold": curriculum.success_threshold, "tell": tell,
+            "success_threshold": curriculum.success_threshold, "tell": status.update,
             "tasks": {**known_tasks(config.rules), **{task.name: task for task in curriculum.tasks}},
         }  # fmt: skip
         found = [one.figures() for one in gradual_learning(make, chains, **how)]
@@ -357,7 +353,7 @@ def _show_validation(chains: Sequence[dict[str, Any]], again: Sequence[dict[str,
     from rich.console import Console
     from rich.table import Table
 
-    from .experiments import count_verdicts, middle, with_ends, yes
+    from .experiments import count_verdicts, line_of_task, middle, with_ends, yes
 
     console = Console()
     if chains:
@@ -372,24 +368,20 @@ def _show_validation(chains: Sequence[dict[str, Any]], again: Sequence[dict[str,
             )  # fmt: skip
             for order in one["orders"] if len(one["orders"]) > 1 else ():
                 told = yes(order["passed"])
-                table.add_row(_told_order(order), middle(order["after"]), "", with_ends(order), "", "", told)
+                tasks = "  " + ", ".join(order["order"])
+                table.add_row(tasks, middle(order["after"]), "", with_ends(order), "", "", told)
         console.print(table)
         print(f"passed on {sum(one['passed'] for one in chains)} of {len(chains)} chains")
     if again:
         table = Table("task", "new", "just learned", "new / just learned", "again", "verdict", title="Not forgetting")
         for one in again:
-            arms = ([steps for order in one["orders"] for steps in order[arm]] for arm in ("learned", "again"))
-            learned, after_all = map(middle, arms)
-            table.add_row(one["task"], middle(one["fresh"]), learned, with_ends(one), after_all, one["verdict"])
+            table.add_row(*line_of_task(one)[:-1])
             for order in one["orders"] if len(one["orders"]) > 1 else ():
                 told = order["verdict"]
-                table.add_row(_told_order(order), "", middle(order["learned"]), "", middle(order["again"]), told)
+                tasks = "  " + ", ".join(order["order"])
+                table.add_row(tasks, "", middle(order["learned"]), "", middle(order["again"]), told)
         console.print(table)
         print(count_verdicts([one["verdict"] for one in again]))
-
-
-def _told_order(order: dict[str, Any]) -> str:
-    return "  " + ", ".join(order["order"])
 
 
 @app.command(epilog="Example: gumption gradual vary --agent table --tasks micro4,micro5.2 --seeds 1")
@@ -532,7 +524,6 @@ class Record:
 
     def update(self, result: Result) -> None:
         """Write the result so far, every few seconds while it plays."""
-
         now = monotonic()
         if result.ended != "running" or now - self._written > _BETWEEN:
             wall = now - self._began
@@ -542,9 +533,10 @@ class Record:
 
 
 def _play(config: RemoteSettings, wire: Wire, out: Path) -> None:
-    """Play a run; InputError if the agent fails."""
+    """Play a run, and print a line for each task that began; InputError if the agent fails."""
     from gumption.data.progress import Bar
     from gumption.envs.gradual.remote import play
+    from gumption.scripts.output import print_table
 
     record, count = Record(out, config), len(config.curriculum().tasks)
     with Bar(count, "tasks") as bar:
@@ -554,23 +546,17 @@ def _play(config: RemoteSettings, wire: Wire, out: Path) -> None:
             record.update(result)
 
         result = play(config, wire, report)
-    print_result(result, f"; the record is {record.path}")
-    if result.error is not None:
-        where = f"at step {result.steps:,}, in {result.tasks[-1].task}"
-        raise InputError(f"{result.error} ({where}); {record.path} is the record of the run")
-
-
-def print_result(result: Result, more: str = "") -> None:
-    """Print a line for each task that began, and a line for the end of the run, followed by `more`."""
-    from gumption.scripts.output import print_table
-
     rows = [
         (one.task, "passed" if one.passed else "not passed", f"{one.steps:,}", f"{one.reward:+,}",
          f"{one.solved} of {one.instances}", f"{one.right} of {one.questions}")
         for one in result.tasks
     ]  # fmt: skip
     print_table(["task", "", "steps", "reward", "instances solved", "answers right"], rows)
-    print(f"{ENDS[result.ended]} after {result.steps:,} steps, reward {result.reward:+,}{more}")
+    ended = f"{ENDS[result.ended]} after {result.steps:,} steps, reward {result.reward:+,}"
+    print(f"{ended}; the record is {record.path}")
+    if result.error is not None:
+        where = f"at step {result.steps:,}, in {result.tasks[-1].task}"
+        raise InputError(f"{result.error} ({where}); {record.path} is the record of the run")
 
 
 def _tell(text: str) -> None:

@@ -32,16 +32,27 @@ RECURRENT = "recurrent"  # the method of an agent trained on other streams befor
 AGAIN = "again"  # the method of the condition that plays tasks once more
 
 
-class CurriculumRuns(Kind):
-    """Run an agent through the curriculum of the challenge."""
+TOLD_STEPS = "Steps of each task, median of the runs that passed it, and how many did where not all:"
 
-    title = "Gradual's curriculum"
+
+class GradualRuns(Kind):
+    """Runs on the CPU."""
+
     code = ("envs/gradual", "agents/gradual")
 
     def settings(self, options: Any, device: str) -> dict[str, Any]:
         if device not in ("auto", "cpu"):
             raise InputError(f"--device {device}: agents of Gradual run on the CPU; leave it out")
         return {"device": "cpu"}
+
+    def figures(self, condition: Condition, found: Mapping[str, Any]) -> dict[str, Any]:
+        return {"runs": dict(found), "target": condition.target}
+
+
+class CurriculumRuns(GradualRuns):
+    """Run an agent through the curriculum of the challenge."""
+
+    title = "Gradual's curriculum"
 
     def measure(self, job: Job, progress: bool) -> dict[str, Any]:
         from gumption.envs.gradual import Session, challenge
@@ -58,16 +69,12 @@ class CurriculumRuns(Kind):
     def words(self, found: Mapping[str, Any]) -> str:
         return f"{_passed(found)} tasks passed, {found['steps']:,} steps"
 
-    def figures(self, condition: Condition, found: Mapping[str, Any]) -> dict[str, Any]:
-        return {"runs": dict(found), "target": condition.target}
-
     def body(self, experiment: Experiment, results: Mapping[str, Any]) -> list[str]:
         rows = _runs(results)
         shown = [name for name, runs in rows.items() if any(_passed(run) for run in runs)]
         names = [task["task"] for task in max((run["tasks"] for runs in rows.values() for run in runs), key=len)]
         steps = [[name, *(middle(_steps(rows[agent], name), "-", "({})") for agent in shown)] for name in names]
-        told = "Steps of each task, median of the runs that passed it, and how many did where not all:"
-        return [self.headline(results), told, "", *table(["task", *shown], steps), ""]
+        return [self.headline(results), TOLD_STEPS, "", *table(["task", *shown], steps), ""]
 
     def headline(self, results: Mapping[str, Any]) -> str:
         lines = []
@@ -87,21 +94,19 @@ class CurriculumRuns(Kind):
         rows = _runs(results)
         if "perfect knower" not in rows:
             return []
-        names = [task["task"] for task in rows["perfect knower"][0]["tasks"]]
         steps = {
             agent: {
                 name: median(passed)
-                for name in names
+                for name in (task["task"] for task in rows["perfect knower"][0]["tasks"])
                 if (passed := [one for one in _steps(runs, name) if one is not None])
             }
             for agent, runs in rows.items()
         }
-        knower = {name: int(steps["perfect knower"][name]) for name in names}
-        others = {agent: found for agent, found in steps.items() if agent != "perfect knower" and found}
-        return list(plot_steps(others, knower, directory / "steps"))
+        knower = {name: int(each) for name, each in steps.pop("perfect knower").items()}
+        return list(plot_steps({agent: own for agent, own in steps.items() if own}, knower, directory / "steps"))
 
 
-class ValidationRuns(CurriculumRuns):
+class ValidationRuns(GradualRuns):
     """Run chains of tasks: a condition is a chain, a run plays both arms with a single seed, in all orders."""
 
     title = "Gradual's validation"
@@ -140,18 +145,13 @@ class ValidationRuns(CurriculumRuns):
                 figures = middle(order["after"]), with_ends(order), yes(order["passed"])
                 parts.append([row["condition"], str(number), ", ".join(order["order"]), *figures])
         if parts:
-            told = "Each order of the tasks that come first:"
-            lines += [
-                told,
-                "",
-                *table(["chain", "order", "tasks", "steps after", "ratio", "passed"], parts, left=3),
-                "",
-            ]
+            heads = ["chain", "order", "tasks", "steps after", "ratio", "passed"]
+            lines += ["Each order of the tasks that come first:", "", *table(heads, parts, left=3), ""]
         for row in results["rows"]:
             if "again" in row:
                 told = "Played again after all, median steps of all orders, and the verdict of each order:"
                 heads = ["task", "new", "just learned", "new / just learned", "again", "verdict", "by order"]
-                lines += [told, "", *table(heads, map(_line_of_task, row["again"])), ""]
+                lines += [told, "", *table(heads, map(line_of_task, row["again"])), ""]
                 told = {tuple(order["order"]) for one in row["again"] for order in one["orders"]}
                 lines += [f"Orders: {'; '.join(sorted(map(', '.join, told)))}.", ""]
         return lines
@@ -171,11 +171,8 @@ class ValidationRuns(CurriculumRuns):
         heads = ["chain", "seeds", "orders", "steps after", "steps alone", "ratio", "at most", "p", "passed"]
         return "\n".join(table(heads, lines)) + "\n"
 
-    def plots(self, experiment: Experiment, results: Mapping[str, Any], directory: Path) -> list[Path]:
-        return []
 
-
-class VariationRuns(CurriculumRuns):
+class VariationRuns(GradualRuns):
     """Run variations of tasks: a condition is a variation, a run plays each task separately, with a single seed."""
 
     title = "Gradual's variations"
@@ -201,11 +198,10 @@ class VariationRuns(CurriculumRuns):
 
     def body(self, experiment: Experiment, results: Mapping[str, Any]) -> list[str]:
         rows = {row["condition"]: row["varied"]["steps"] for row in results["rows"]}
-        told = "Steps of each task, median of the runs that passed it, and how many did where not all:"
         steps = [
             [name, *(middle(one[name], "-", "({})") for one in rows.values())] for name in next(iter(rows.values()))
         ]
-        return [self.headline(results), told, "", *table(["task", *rows], steps), ""]
+        return [self.headline(results), TOLD_STEPS, "", *table(["task", *rows], steps), ""]
 
     def headline(self, results: Mapping[str, Any]) -> str:
         lines = []
@@ -214,9 +210,6 @@ class VariationRuns(CurriculumRuns):
             some = sum(any(one is not None for one in arm) for arm in steps.values())
             lines.append([row["condition"], str(seeds), f"{row['varied']['passed']} of {len(steps)}", str(some)])
         return "\n".join(table(["variation", "seeds", "tasks passed by all", "by some"], lines)) + "\n"
-
-    def plots(self, experiment: Experiment, results: Mapping[str, Any], directory: Path) -> list[Path]:
-        return []
 
 
 def _of_seed(figures: Mapping[str, Any], *arms: str) -> dict[str, Any]:
@@ -240,7 +233,7 @@ def _remembered(runs: Sequence[Mapping[str, Any]], limit: int) -> Remembered:
     return remembered(runs[0]["task"], orders, [run["fresh"] for run in runs], learned, again, limit)
 
 
-def _line_of_task(one: Mapping[str, Any]) -> list[str]:
+def line_of_task(one: Mapping[str, Any]) -> list[str]:
     """Return the cells of a line in the table of tasks played again."""
     arms = ([steps for order in one["orders"] for steps in order[arm]] for arm in ("learned", "again"))
     learned, again = map(middle, arms)

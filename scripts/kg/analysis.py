@@ -191,13 +191,12 @@ def _depths(arrays: Arrays, basic: list[str] | None) -> dict[str, Any] | None:
             raise
         return None
     depth = recipes.depths(basic)
-    values, counts = np.unique(depth[np.isfinite(depth)], return_counts=True)
     never = np.flatnonzero(~np.isfinite(depth)).tolist()
     return {
         "recipes": len(recipes),
         "things": len(depth),
         "basic": sorted(basic or recipes.basic),
-        "depth": {int(value): int(number) for value, number in zip(values, counts, strict=True)},
+        "depth": _distribution(depth[np.isfinite(depth)].astype(int)),
         "unreachable": [recipes.things.entities[thing] for thing in never],
     }
 

@@ -7,7 +7,6 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
-from functools import lru_cache
 from pathlib import Path
 from statistics import fmean
 from tempfile import TemporaryDirectory
@@ -69,7 +68,33 @@ class LinkPredictionRuns(Kind):
         return {"facts": str(options.facts), "device": device}
 
     def measure(self, job: Job, progress: bool) -> dict[str, Any]:
-        return fit_and_rank(job, progress)
+        """Train ComplEx and rank the test facts of a run."""
+        from gumption.kg import ComplEx
+
+        settings = {name: value for name, value in job.settings.items() if name not in PLACES}
+        folder, device = Path(job.settings["facts"]), job.settings["device"]
+        vocabulary, ids = read_parts(folder)
+        state = job.directory / "training"
+        whole = not state.exists()  # the total time of a resumed run is unknown
+        wall, cpu = perf_counter(), process_time()
+        train, valid = (vocabulary.ids_to_triples(ids[part]) for part in ("train", "valid"))
+        model = ComplEx.fit(
+            train, vocabulary=vocabulary, valid=valid, seed=job.seed, device=device, checkpoint=state,
+            progress=progress, **settings,
+        )  # fmt: skip
+        wall, cpu = perf_counter() - wall, process_time() - cpu
+        model.save(job.directory / "model")
+        ranks = rank_part(model, vocabulary, ids)
+        return {
+            "facts": {part: len(rows) for part, rows in ids.items()},
+            "facts_sha256": model.origin["facts"],
+            "test": ranks.figures(),
+            "by_side": ranks.by_side(),
+            "by_relation": ranks.by_relation(),
+            "history": model.origin["history"],
+            "wall_s": round(wall, 1) if whole else None,
+            "cpu_s": round(cpu, 1) if whole else None,
+        }
 
     def words(self, found: Mapping[str, Any]) -> str:
         return f"test MRR {found['test']['mrr']:.4f}"
@@ -101,7 +126,8 @@ class LinkPredictionRuns(Kind):
         for row in results["rows"]:
             runs = list(row["runs"].values())
             hits = [f"{fmean(run['test'][name.lower()] for run in runs):.3f}" for name in hits_at]
-            times = [_minutes([run[name] for run in runs]) for name in ("wall_s", "cpu_s")]
+            known = ([run[name] for run in runs if run[name] is not None] for name in ("wall_s", "cpu_s"))
+            times = [f"{fmean(seconds) / 60:.1f} min" if seconds else "-" for seconds in known]
             cells = [row["condition"], str(len(runs)), _mrr(row), *hits, number(row["published"], ".2f"), *times]
             lines.append(cells)
         return "\n".join(table(heads, lines)) + "\n"
@@ -126,44 +152,9 @@ WN18RR = Experiment(
 )
 
 
-def fit_and_rank(job: Job, progress: bool) -> dict[str, Any]:
-    """Train ComplEx and rank the test facts of a run."""
-    from gumption.kg import ComplEx
-
-    settings = {name: value for name, value in job.settings.items() if name not in PLACES}
-    folder, device = Path(job.settings["facts"]), job.settings["device"]
-    vocabulary, ids = read_parts(folder)
-    state = job.directory / "training"
-    whole = not state.exists()  # the total time of a resumed run is unknown
-    wall, cpu = perf_counter(), process_time()
-    train, valid = (vocabulary.ids_to_triples(ids[part]) for part in ("train", "valid"))
-    model = ComplEx.fit(
-        train, vocabulary=vocabulary, valid=valid, seed=job.seed, device=device, checkpoint=state,
-        progress=progress, **settings,
-    )  # fmt: skip
-    wall, cpu = perf_counter() - wall, process_time() - cpu
-    model.save(job.directory / "model")
-    ranks = rank_part(model, vocabulary, ids)
-    return {
-        "facts": {part: len(rows) for part, rows in ids.items()},
-        "facts_sha256": model.origin["facts"],
-        "test": ranks.figures(),
-        "by_side": ranks.by_side(),
-        "by_relation": ranks.by_relation(),
-        "history": model.origin["history"],
-        "wall_s": round(wall, 1) if whole else None,
-        "cpu_s": round(cpu, 1) if whole else None,
-    }
-
-
 def _mrr(row: Mapping[str, Any]) -> str:
     mrrs = [run["test"]["mrr"] for run in row["runs"].values()]
     return f"{fmean(mrrs):.4f}" + (f" ({min(mrrs):.4f} to {max(mrrs):.4f})" if len(mrrs) > 1 else "")
-
-
-def _minutes(seconds: list[float | None]) -> str:
-    known = [one for one in seconds if one is not None]
-    return f"{fmean(known) / 60:.1f} min" if known else "-"
 
 
 # ---- Resources: bytes and rates measured on this machine, and a calculation for large graphs.
@@ -360,7 +351,7 @@ class WorkRuns(Kind):
         offered = (world.get("experiments") or {} for world in known().values())
         for name, experiment in (pair for experiments in offered for pair in experiments.items()):
             path = SAVED / name / "results.json"
-            rows = _saved_rows(path, path.stat().st_mtime_ns) if experiment.at_work and path.is_file() else []
+            rows = read_json(path)["rows"] if experiment.at_work and path.is_file() else []
             for heading, figure in experiment.at_work.items():
                 figures = [cell for row in rows if (cell := figure(row)) is not None]
                 there = [one for name_of_row, one in figures if name_of_row.startswith(label)]
@@ -395,12 +386,6 @@ class WorkRuns(Kind):
                     drawn.setdefault(heading, {})[row["condition"]] = estimate(cell["figures"][0])
         finals = [FinalPanel(heading, rows) for heading, rows in drawn.items()]
         return list(plot_final_success(finals, directory / "at-work", results["title"], scale=Scale("share")))
-
-
-@lru_cache
-def _saved_rows(path: Path, changed: int) -> list[Mapping[str, Any]]:
-    """Read the rows of a saved result, cached by its time of change: all rows of the table share them."""
-    return read_json(path)["rows"]
 
 
 def _texts(results: Mapping[str, Any]) -> dict[str, dict[str, str]]:

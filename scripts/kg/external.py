@@ -57,20 +57,10 @@ def conceptnet(
     """
     from gumption.kg.sources.external import import_conceptnet
 
-    with changed_graph(out, update, wait) as into, _progress([file]) as progress:
-        done = import_conceptnet(
-            into,
-            file,
-            name=graph,
-            language=None if language == "all" else language,
-            relations=relations,
-            min_weight=min_weight,
-            senses=senses,
-            skip_bad=skip_bad,
-            progress=progress,
-        )
-        _refuse_nothing([done])
-    _print_imported([done], out, as_json)
+    how: dict[str, Any] = {"language": None if language == "all" else language, "relations": relations}
+    how |= {"min_weight": min_weight, "senses": senses, "skip_bad": skip_bad}
+    with _importing(out, update, wait, [file], as_json) as (into, progress, done):
+        done.append(import_conceptnet(into, file, name=graph, progress=progress, **how))
 
 
 @importers.command(epilog="Example: gumption kg import atomic2020 train.tsv dev.tsv test.tsv --out runs/atomic")
@@ -85,10 +75,8 @@ def atomic2020(
     """
     from gumption.kg.sources.external import import_atomic2020
 
-    with changed_graph(out, update, wait) as into, _progress(files) as progress:
-        done = import_atomic2020(into, files, name=graph, relations=relations, skip_bad=skip_bad, progress=progress)
-        _refuse_nothing(done)
-    _print_imported(done, out, as_json)
+    with _importing(out, update, wait, files, as_json) as (into, progress, done):
+        done += import_atomic2020(into, files, name=graph, relations=relations, skip_bad=skip_bad, progress=progress)
 
 
 @importers.command(epilog="Example: gumption kg import wordnet WordNet-3.1/dict --out runs/wordnet")
@@ -102,10 +90,8 @@ def wordnet(
     """
     from gumption.kg.sources.wordnet import import_wordnet
 
-    with changed_graph(out, update, wait) as into, working(f"reading {folder}, then storing"):
-        done = import_wordnet(into, folder, name=graph)
-        _refuse_nothing([done])
-    _print_imported([done], out, as_json, lines="synsets")
+    with _importing(out, update, wait, [], as_json, lines="synsets") as (into, _, done):
+        done.append(import_wordnet(into, folder, name=graph))
 
 
 @app.command(epilog="Example: gumption kg link wordcraft conceptnet --out runs/kg")
@@ -282,13 +268,19 @@ def _progress(files: Iterable[Path]) -> Iterator[Callable[[int], object] | None]
         yield shown and (lambda read: shown(advance=read))
 
 
-def _refuse_nothing(done: "list[Imported]") -> None:
-    """Raise InputError if an import kept no fact, before anything is written."""
-    if not any(each.kept for each in done):
-        raise InputError("no fact was kept, so nothing was written: name a file of this source that has facts")
+@contextmanager
+def _importing(
+    out: str, update: str | None, wait: float, files: Sequence[Path], as_json: bool, lines: str = "lines"
+) -> "Iterator[tuple[KnowledgeGraph, Any, list[Imported]]]":
+    """Yield the graph to import into, a function for progress, and a list of what was imported, which is then printed.
 
-
-def _print_imported(done: "list[Imported]", out: str, as_json: bool, lines: str = "lines") -> None:
+    :raises InputError: no fact was kept; nothing is written then.
+    """
+    done: list[Imported] = []
+    with changed_graph(out, update, wait) as into, _progress(files) as progress:
+        yield into, progress, done
+        if not any(each.kept for each in done):
+            raise InputError("no fact was kept, so nothing was written: name a file of this source that has facts")
     if as_json:
         print_json([asdict(each) for each in done])
         return

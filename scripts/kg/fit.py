@@ -3,9 +3,7 @@ search for settings of ComplEx by the MRR of validation facts."""
 
 from __future__ import annotations
 
-import csv
 import hashlib
-import io
 import json
 import os
 import shutil
@@ -204,8 +202,7 @@ def fit(
     if predictor is None:  # the first process of torchrun has the model
         return
     predictor.save(out)
-    if _state(out).exists():
-        shutil.rmtree(_state(out), ignore_errors=True)
+    shutil.rmtree(_state(out), ignore_errors=True)
     history = predictor.origin["history"]
     looks = [row["valid_mrr"] for row in history if "valid_mrr" in row]
     print(
@@ -287,8 +284,7 @@ def _complete(out: Path, epochs: int) -> ComplEx:
         raise InputError(
             f"{out} is complete with --epochs {asked}, and its state is not kept: fit {epochs} into a new folder"
         )
-    if _state(out).exists():
-        shutil.rmtree(_state(out), ignore_errors=True)
+    shutil.rmtree(_state(out), ignore_errors=True)
     print(f"{out} is complete: {model.origin['history'][-1]['epoch']} epochs")
     return model
 
@@ -445,15 +441,11 @@ def _remove_training(out: Path, kept: Path | None = None) -> None:
 
 def _write(search: Search, done: list[FrozenTrial], out: Path) -> None:
     write_json(out / BEST, search.settings(max(done, key=_mrr).params))
-    table = io.StringIO()
-    writer = csv.writer(table, lineterminator="\n")
-    writer.writerow(["trial", "valid_mrr", "epoch", *search.space()])
+    rows: list[list[Any]] = [["trial", "valid_mrr", "epoch", *search.space()]]
     for number, trial in enumerate(done, start=1):
-        writer.writerow(
-            [number, trial.value, trial.user_attrs["epoch"], *(trial.params[one] for one in search.space())]
-        )
+        rows.append([number, trial.value, trial.user_attrs["epoch"], *map(trial.params.get, search.space())])
     with hashed_file(out / TRIALS) as part:
-        part.write_bytes(table.getvalue().encode())
+        part.write_bytes("".join(",".join(map(str, row)) + "\n" for row in rows).encode())
 
 
 def _show(done: list[FrozenTrial], out: Path) -> None:

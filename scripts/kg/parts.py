@@ -24,11 +24,12 @@ _PYKEENS = {"train": "training", "valid": "validation", "test": "testing"}
 
 def check_parts(folder: Path, wanted: str = FOLDER) -> dict[str, Path]:
     """Return the file of each part; raise InputError if a file is missing."""
-    found = {part: _part(folder, part) for part in PARTS}
-    for part, file in found.items():
-        if file is None:
+    files = {}
+    for part in PARTS:
+        if (file := _part(folder, part)) is None:
             raise InputError(f"{folder} has no {part}.txt or {part}.tsv: give the folder of {wanted}")
-    return {part: file for part, file in found.items() if file is not None}
+        files[part] = file
+    return files
 
 
 def read_parts(folder: Path) -> tuple[Vocabulary, dict[str, np.ndarray]]:

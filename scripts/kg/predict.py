@@ -62,6 +62,7 @@ def predict(
     facts = sorted({fact for source in graph or () for fact in read_facts(source, only=False)})
 
     from gumption.kg import Calibration
+    from gumption.kg import why as explain
     from gumption.kg.names import Names
 
     predictor = _predictor(model, facts)
@@ -88,23 +89,20 @@ def predict(
     if why:
         for row in rows:
             fact = (subject or row["label"], relation, object_ or row["label"])
-            row["why"] = _reasons(predictor, facts, fact)
+            reasons = explain(predictor, facts, fact, k=3)
+            nearest = [{"fact": near, "similarity": similarity} for near, similarity in reasons.nearest]
+            row["why"] = {"nearest": nearest, "paths": reasons.paths}
     if as_json:
         print_json(rows)
         return
-    columns = ["object" if object_ is None else "subject", "score", "probability", "known", "why"]
-    cells = [
-        (
-            row["label"],
-            f"{row['score']:.3f}",
-            None if row["probability"] is None else f"{row['probability']:.4f}",
-            "known" if row.get("known") else None,
-            "\n".join(_lines(row["why"])) if why else None,
-        )
-        for row in rows
-    ]
-    width = 3 + bool(graph) + why
-    print_table(columns[:width], [shown(cell[:width]) for cell in cells])
+    columns: dict[str, Any] = {
+        "object" if object_ is None else "subject": lambda row: row["label"],
+        "score": lambda row: f"{row['score']:.3f}",
+        "probability": lambda row: None if row["probability"] is None else f"{row['probability']:.4f}",
+        **({"known": lambda row: "known" if row["known"] else None} if graph else {}),
+        **({"why": lambda row: "\n".join(_lines(row["why"]))} if why else {}),
+    }
+    print_table([*columns], [shown(cell(row) for cell in columns.values()) for row in rows])
     if not graph:
         print("probability: softmax over all entities")
     else:
@@ -279,16 +277,6 @@ def _trained(number: int | None) -> str:
 
 def _left_out(skipped: int) -> str:
     return f", {skipped} with unknown labels left out" if skipped else ""
-
-
-def _reasons(predictor: Any, facts: Any, fact: tuple[str, str, str]) -> dict[str, Any]:
-    from gumption.kg import why as explain
-
-    found = explain(predictor, facts, fact, k=3)
-    return {
-        "nearest": [{"fact": near, "similarity": similarity} for near, similarity in found.nearest],
-        "paths": found.paths,
-    }
 
 
 def _lines(reasons: dict[str, Any]) -> list[str]:

@@ -218,20 +218,19 @@ def general_build(world: Any) -> typer.Typer:
 
     @app.command(help=f"The facts of {world.title}: graph {world.name}/PART.")
     def build(
+        *,
         out: Annotated[str, typer.Option(help=PLACE)],
         update: Update = None,
         wait: Wait = 5,
-        partition: Annotated[
-            list[str] | None,
-            typer.Option(help="all (the default), train, test or, where there is one, validation; may be repeated."),
-        ] = None,
-        setting: Annotated[
-            list[str] | None,
-            typer.Option(metavar="NAME=VALUE", help="A setting of the world's facts, such as its levels; repeatable."),
-        ] = None,
+        partition: list[str] | None = None,
+        setting: Annotated[list[str] | None, typer.Option(metavar="NAME=VALUE")] = None,
         memory: MemoryFolder = None,
         as_json: Json = False,
     ) -> None:
+        """
+        :param partition: all (the default), train, test or, where there is one, validation; may be repeated.
+        :param setting: A setting of the world's facts, such as its levels; repeatable.
+        """
         if memory is not None:
             if partition or setting:
                 option = "--partition" if partition else "--setting"

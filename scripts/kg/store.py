@@ -78,7 +78,12 @@ def query(
     """
     if form is not None and as_json:
         raise InputError("give --format or --json: each is a form of the answer")
-    labels: dict[str, Any] = dict(_binding(text) for text in bind or ())
+    labels: dict[str, Any] = {}
+    for text in bind or ():
+        variable, mark, label = text.partition("=")
+        if not variable or not mark:
+            raise InputError(f"--bind {text!r}: expected VARIABLE=LABEL, such as goal=mud")
+        labels[variable.lstrip("?$")] = label
     for name in sorted({"timeout", "memory_limit", "allow_service", "terms", "format"}.intersection(labels)):
         taken = name if name == "terms" else f"--{name.replace('_', '-')}"
         raise InputError(f"--bind {name}: call the variable something else, because {taken} is another thing")
@@ -135,10 +140,21 @@ def export(
     if not out.suffix:
         if labels:
             raise InputError(f"{out}: --labels is for RDF files")
+        from .split import follows_text, write_parts
+
         shares = {"valid": 0.1 if validation_ratio is None else validation_ratio}
         shares["test"] = 0.1 if test_ratio is None else test_ratio
-        how = {"form": form or "tsv", "together": not split_families, "literals": literals}
-        _export_parts(source, out, shares, seed or 0, how, as_json)
+        how: dict[str, Any] = {"form": form or "tsv", "together": not split_families, "literals": literals}
+        graph, name = open_graph(source)
+        with graph, working(f"writing {out}"):
+            manifest = write_parts(graph, name or only_graph(graph, source), out, shares, seed or 0, **how)
+        if as_json:
+            print_json(manifest)
+            return
+        facts = manifest["facts"]
+        print(", ".join(f"{part} {number}" for part, number in facts.items()) + f" facts written to {out}")
+        if manifest["alike"]:
+            print(follows_text(manifest["test_facts_that_follow"], facts["test"], manifest["alike"]))
         return
     if (validation_ratio, test_ratio, seed, form) != (None, None, None, None) or split_families or literals:
         options = "--split-families, --literals, --validation-ratio, --test-ratio, --seed and --format"
@@ -247,22 +263,6 @@ def content_hash(source: Source) -> None:
         print(graph.content_hash(name))
 
 
-def _export_parts(
-    source: str, out: Path, shares: dict[str, float], seed: int, how: dict[str, Any], as_json: bool
-) -> None:
-    from .split import follows_text, write_parts
-
-    graph, name = open_graph(source)
-    with graph, working(f"writing {out}"):
-        manifest = write_parts(graph, name or only_graph(graph, source), out, shares, seed, **how)
-    if as_json:
-        print_json(manifest)
-        return
-    print(", ".join(f"{part} {number}" for part, number in manifest["facts"].items()) + f" facts written to {out}")
-    if manifest["alike"]:
-        print(follows_text(manifest["test_facts_that_follow"], manifest["facts"]["test"], manifest["alike"]))
-
-
 def _shapes_file(shapes: str) -> Path:
     import gumption.envs
 
@@ -309,13 +309,6 @@ def _bound(graph: Any, sparql: str, names: dict[str, Any]) -> dict[str, Any]:
             find = known.relation if spaces[variable] == RELATION else known.entity
             bound[variable] = name if name.startswith('"') else find(name)
     return bound
-
-
-def _binding(text: str) -> tuple[str, str]:
-    variable, mark, label = text.partition("=")
-    if not variable or not mark:
-        raise InputError(f"--bind {text!r}: expected VARIABLE=LABEL, such as goal=mud")
-    return variable.lstrip("?$"), label
 
 
 # ---- A graph as a read-only SPARQL 1.1 endpoint

@@ -17,8 +17,7 @@ from gumption.data import InputError
 from gumption.data.errors import extra
 from gumption.scripts.web import security
 from gumption.scripts.web import store as tables
-from gumption.scripts.web.episodes import Episode
-from gumption.scripts.web.messages import Message
+from gumption.scripts.web.episodes import replayed
 from gumption.scripts.web.server import page
 
 from .export import Participant, files, participants
@@ -38,10 +37,8 @@ FRESH_S = 2.0
 MOST_LINKS = 10_000
 
 
-class ExperimenterPart:
-    """The part of a study's server for the experimenter."""
-
-    messages: dict[str, type[Message]] = {}  # noqa: RUF012  (the page sends none)
+class ExperimenterPages:
+    """The pages of a study's server for the experimenter."""
 
     def __init__(self, part: StudyPart, token: security.Token, links: Links) -> None:
         """:param links: the personal links of the study."""
@@ -55,10 +52,6 @@ class ExperimenterPart:
             Route("/experimenter/export", self._behind(self._export)),
             Route("/experimenter/links", self._behind(self._more_links), methods=["POST"]),
         ]
-
-    async def handle(self, socket: Any, message: Message) -> None:
-        """Raise AssertionError: this part handles no messages."""
-        raise AssertionError(message)
 
     def _behind(self, answer: Callable[[Request], Awaitable[Response]]) -> Callable[[Request], Awaitable[Response]]:
         """Return a handler that requires the token before it calls `answer`."""
@@ -120,10 +113,9 @@ class ExperimenterPart:
 
     async def _participant(self, request: Request) -> Response:
         number = request.path_params["number"]
-        found = [one for one in await self._everyone() if one.number == number]
-        if not found:
+        one = next((one for one in await self._everyone() if one.number == number), None)
+        if one is None:
             return JSONResponse({"reason": "there is no such participant"}, 404)
-        [one] = found
         episodes = [
             {
                 "episode": episode.id,
@@ -153,7 +145,8 @@ class ExperimenterPart:
         actions, helps = await self._part.home.episodes.kept(id)
         entry = self._part.home.episodes.entry(row.world, row.stage)
         try:
-            shown = await asyncio.to_thread(view_after, row, actions, step, *entry)
+            episode = await asyncio.to_thread(replayed, row, actions[:step], *entry, ended=step >= len(actions))
+            shown = await asyncio.to_thread(episode.shown)
         except InputError as error:
             return JSONResponse({"reason": str(error)}, 409)
         made = actions[step - 1] if 1 <= step <= len(actions) else None
@@ -189,17 +182,3 @@ class ExperimenterPart:
         root = f"{request.url.scheme}://{request.headers['host']}"
         made = await asyncio.to_thread(self._links.more, count)
         return JSONResponse({"links": [f"{root}/study/s/{token}" for token in made]})
-
-
-def view_after(row: Any, actions: Sequence[Any], step: int, view: Any, begin: Any) -> dict[str, Any]:
-    """Return the player's view after `step` actions of an episode, with nothing hidden.
-
-    :param row: row of the episode in the store; `actions` are the rows of all its actions.
-    :raises InputError: the world refuses an action that it once accepted.
-    """
-    episode = Episode(row.id, row.person, row.world, view, begin, row.settings, row.seed, row.stage)
-    for action in actions[:step]:
-        episode.act(action.action, action.step)
-    if step >= len(actions):
-        episode.restore(row)
-    return episode.shown()

@@ -160,7 +160,7 @@ def people_table(
 
     :param secret: secret of the data folder, from which completion codes are computed.
     """
-    sent = study.recruiting.parameters if study.recruiting else ()
+    sent = study.parameters
     columns = [
         Column("participant", "number", "number of the participant, from 1, in the order of their coming"),
         Column("state", "text", "; ".join(f"{state}: {meaning}" for state, meaning in STATES.items())),

@@ -353,6 +353,11 @@ class Study(Part):
         return [*self.practice, *self.blocks]
 
     @property
+    def parameters(self) -> list[str]:
+        """The parameters that a recruiting service sends; none for another way to sign in."""
+        return [] if self.recruiting is None else self.recruiting.parameters
+
+    @property
     def helped(self) -> bool:
         """Whether any block has help."""
         return any(block.help is not None for block in self.all_blocks)

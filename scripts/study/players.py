@@ -97,7 +97,7 @@ class Agent:
         for choice in self.view.choices(self.env):
             if self.view.parse(choice["action"], self.env) == action:
                 return choice["action"]
-        return action if self.view.name is None else self.view.name(action, self.env)
+        return self.view.name(action, self.env)
 
     def make(self, action: Any) -> tuple[bool, bool, float]:
         """Make an action; return whether the episode is over, whether it is solved, and its seconds of world time."""
@@ -109,11 +109,6 @@ class Agent:
 
     def _numbers(self, action: Any) -> Any:
         return np.asarray(action, dtype=self.env.action_space.dtype) if isinstance(action, list) else action
-
-    @property
-    def attempt(self) -> int:
-        """The number of the present attempt at the task, from 1."""
-        return 1 if self.view.attempt is None else self.view.attempt(self.env)
 
 
 def can_play(task: Task) -> bool:
@@ -138,4 +133,4 @@ def played(policy: str, task: Task, seed: int) -> dict[str, Any]:
     while not over:
         made.append(agent.choose())
         over, solved, _ = agent.make(made[-1])
-    return {"success": solved, "attempts": agent.attempt, "actions": len(made), "first": made[0]}
+    return {"success": solved, "attempts": agent.view.attempt(agent.env), "actions": len(made), "first": made[0]}

@@ -24,6 +24,7 @@ from gumption.data import InputError
 from gumption.data.tables import grouped
 from gumption.data.writing import is_part, whole_folder
 from gumption.envs import worlds
+from gumption.scripts.results import table
 
 from .design import Task, seed_of
 from .export import Participant, block_of
@@ -76,7 +77,7 @@ class Result:
         return self.success and self.attempts == 1
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, order=True)
 class Cell:
     """A group of comparable tasks: a block in one combination of levels.
 
@@ -97,11 +98,11 @@ def make(study: Study, everyone: Sequence[Participant], policies: Sequence[str] 
     :param policies: policies of further agents, see gumption.scripts.study.players.
     :raises InputError: no task that counts has ended yet, or no such agent.
     """
-    tasks = list(_ended(study, everyone))
+    tasks = list(_ended(everyone))
     if not tasks:
         raise InputError("nobody has ended a task that counts; the report needs one at least")
     rows, points, help, known = [], [], [], {}
-    for cell in _cells(tasks):
+    for cell in sorted({cell for cell, *_ in tasks}):
         own = [(person, stage, episode) for at, person, stage, episode in tasks if at == cell]
         if any(block.help is not None for block in study.blocks if block.name == cell.block):
             help.append(_of_help(cell.name, own))
@@ -117,14 +118,6 @@ def make(study: Study, everyone: Sequence[Participant], policies: Sequence[str] 
             if figure.block == cell.block:
                 success = [figure.success, None, None]
                 rows.append({"who": figure.label, **_about(cell), "success": success, "source": figure.source})
-    found = {
-        "study": study.name,
-        "hash": study.hash,
-        "rows": rows,
-        "points": points,
-        "help": help,
-        "answers": _answers(study, everyone),
-    }
     own = {}
     for world in dict.fromkeys(block.world for block in study.blocks):
         if (report := worlds.find(world).get("study_report")) is not None:
@@ -132,7 +125,15 @@ def make(study: Study, everyone: Sequence[Participant], policies: Sequence[str] 
                 [_task(one, stage, episode) for _, one, stage, episode in tasks if episode.world == world]
             )
             own[world] = {"figures": figures, "lines": lines}
-    return {**found, "worlds": own}
+    return {
+        "study": study.name,
+        "hash": study.hash,
+        "rows": rows,
+        "points": points,
+        "help": help,
+        "answers": _answers(study, everyone),
+        "worlds": own,
+    }
 
 
 def _task(one: Participant, stage: Stage, episode: Any) -> dict[str, Any]:
@@ -148,17 +149,13 @@ def _task(one: Participant, stage: Stage, episode: Any) -> dict[str, Any]:
     }
 
 
-def _ended(study: Study, everyone: Sequence[Participant]) -> Iterator[tuple[Cell, Participant, Stage, Any]]:
+def _ended(everyone: Sequence[Participant]) -> Iterator[tuple[Cell, Participant, Stage, Any]]:
     """Yield the ended tasks outside the practice."""
     for one in everyone:
         for number, episode in sorted(one.episodes.items()):
             stage = one.path[number]
             if episode.ended is not None and stage.played is not None and not stage.played.practice:
                 yield Cell(block_of(stage), tuple(stage.played.levels.items())), one, stage, episode
-
-
-def _cells(tasks: Sequence[Any]) -> list[Cell]:
-    return list(dict.fromkeys(sorted((cell for cell, *_ in tasks), key=lambda cell: (cell.block, cell.levels))))
 
 
 def _about(cell: Cell) -> dict[str, Any]:
@@ -279,7 +276,9 @@ def markdown(figures: Mapping[str, Any]) -> str:
     """Return the tables as Markdown."""
     measured = [row for row in figures["rows"] if "source" not in row]
     lines = [*_measures_table(figures["rows"]), "", *_fronts_table(measured), "", *_consistency_table(measured)]
-    lines += _help_table(figures["help"])
+    if figures["help"]:
+        heads = ["tasks", "helps a task", "success with help", "tasks", "success without", "tasks"]
+        lines += ["", *table(heads, map(_help_cells, figures["help"]))]
     told = [row for row in figures["answers"] if row["answers"]]
     if told:
         lines += ["", "| page | question | answers | what was answered |", "| --- | --- | ---: | --- |"]
@@ -294,36 +293,37 @@ def markdown(figures: Mapping[str, Any]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _measures_table(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    headings = [heading for heading, *_ in MEASURES.values()]
-    yield from _header(["tasks", "who"], ["participants", "tasks played", *headings])
+def _measures_table(rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    lines = []
     for row in rows:
-        cells = [shown(row.get(name), form) for name, (_, form, _) in MEASURES.items()]
         who = f"{row['who']} ({row['source']})" if "source" in row else row["who"]
-        yield _line(row["cell"], who, row.get("participants", ""), row.get("tasks", ""), *cells)
-    yield from ("", NOTES["measures"])
+        counts = (str(row.get(name, "")) for name in ("participants", "tasks"))
+        figures = (shown(row.get(name), form) for name, (_, form, _) in MEASURES.items())
+        lines.append([row["cell"], who, *counts, *figures])
+    heads = ["tasks", "who", "participants", "tasks played", *(heading for heading, *_ in MEASURES.values())]
+    return [*table(heads, lines, left=2), "", NOTES["measures"]]
 
 
-def _fronts_table(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    yield from _header(["tasks", "who", "on the Pareto front"], ["at the tasks of participants"])
+def _fronts_table(rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    lines = []
     for row in rows:
         there = "yes" if row["front"]["means"] else "no"
-        yield _line(row["cell"], row["who"], there, f"{row['front']['participants']} of {row['participants']}")
-    yield from ("", NOTES["fronts"])
+        lines.append([row["cell"], row["who"], there, f"{row['front']['participants']} of {row['participants']}"])
+    heads = ["tasks", "who", "on the Pareto front", "at the tasks of participants"]
+    return [*table(heads, lines, left=3), "", NOTES["fronts"]]
 
 
-def _consistency_table(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    if not any(part for row in rows for part in row["consistency"].values()):
-        yield NOTES["apart"]
-        return
-    headings = [f"{what} {name}" for name in ALIKE.values() for what in ("same", "alpha of")]
-    yield from _header(["tasks", "who"], ["tasks of two or more", *headings])
+def _consistency_table(rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    lines = []
     for row in rows:
         parts = [row["consistency"][name] for name in ALIKE]
         if any(parts):
-            cells = [cell for part in parts for cell in _alike(part)]
-            yield _line(row["cell"], row["who"], max(part["things"] for part in parts if part), *cells)
-    yield from ("", NOTES["consistency"])
+            most = max(part["things"] for part in parts if part)
+            lines.append([row["cell"], row["who"], str(most), *(cell for part in parts for cell in _alike(part))])
+    if not lines:
+        return [NOTES["apart"]]
+    heads = [f"{what} {name}" for name in ALIKE.values() for what in ("same", "alpha of")]
+    return [*table(["tasks", "who", "tasks of two or more", *heads], lines, left=2), "", NOTES["consistency"]]
 
 
 def _alike(part: Mapping[str, Any] | None) -> tuple[str, str]:
@@ -331,15 +331,6 @@ def _alike(part: Mapping[str, Any] | None) -> tuple[str, str]:
     if part is None:
         return "", ""
     return f"{part['share']:.1%}", "not defined" if part["alpha"][0] is None else shown(part["alpha"], ".2f")
-
-
-def _header(names: Sequence[str], numbers: Sequence[str] = ()) -> Iterator[str]:
-    yield _line(*names, *numbers)
-    yield _line(*["---"] * len(names), *["---:"] * len(numbers))
-
-
-def _line(*cells: Any) -> str:
-    return f"| {' | '.join(map(str, cells))} |"
 
 
 def _plain(text: str) -> str:
@@ -353,15 +344,15 @@ def write(folder: Path, study: Study, figures: Mapping[str, Any]) -> str:
     """
     if folder.is_dir() and not all(map(is_part, folder.iterdir())) and not (folder / REPORT).is_file():
         raise InputError(f"{folder}: holds other files than a report; name a new folder")
-    table = markdown(figures)
+    tables = markdown(figures)
     with whole_folder(folder) as beside:
         (beside / REPORT).write_text(json.dumps(figures, indent=1) + "\n", encoding="utf-8")
-        (beside / "table.md").write_text(table, encoding="utf-8")
+        (beside / "table.md").write_text(tables, encoding="utf-8")
         for measure, (_, _, label) in MEASURES.items():
             panels = _panels(figures["rows"], measure)
             plot_final_success(panels, beside / measure, study.title, scale=_scale(measure, label, panels))
         plot_fronts(_front_panels(figures), beside / "pareto", study.title)
-    return table
+    return tables
 
 
 def _panels(rows: Sequence[Mapping[str, Any]], measure: str) -> list[FinalPanel]:
@@ -411,14 +402,9 @@ def _of_help(name: str, own: Sequence[Any]) -> dict[str, Any]:
     return found
 
 
-def _help_table(figures: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    """Yield the lines of a Markdown table of help; none without help."""
-    if figures:
-        yield ""
-        yield from _header(["tasks"], ["helps a task", "success with help", "tasks", "success without", "tasks"])
-    for one in figures:
-        parts = ((shown(part["success"], ".1%"), part["tasks"]) for part in (one["with"], one["without"]))
-        yield _line(one["cell"], shown(one["helps"], ".2f"), *(cell for part in parts for cell in part))
+def _help_cells(figures: Mapping[str, Any]) -> list[str]:
+    parts = ((shown(part["success"], ".1%"), str(part["tasks"])) for part in (figures["with"], figures["without"]))
+    return [figures["cell"], shown(figures["helps"], ".2f"), *(cell for part in parts for cell in part)]
 
 
 def interval(means: Sequence[float]) -> list[float | None]:

@@ -15,7 +15,7 @@ from gumption.scripts.web.security import Token
 from gumption.scripts.web.server import Home, make_app
 from gumption.scripts.web.store import Store
 
-from .experimenter import ExperimenterPart
+from .experimenter import ExperimenterPages
 from .files import Study
 from .links import Links, Secret
 from .serving import StudyPart
@@ -53,8 +53,9 @@ def application(
     home.episodes.real_time.speed = speed
     try:
         part = StudyPart(home, study, secret)
-        parts, played = [part, ExperimenterPart(part, token, links)], {block.world for block in study.all_blocks}
-        app = make_app(home, host=host, names=names, parts=parts, played=sorted(played))
+        pages = [*part.routes, *ExperimenterPages(part, token, links).routes]
+        played = sorted({block.world for block in study.all_blocks})
+        app = make_app(home, host=host, names=names, part=part, pages=pages, played=played)
         yield Application(app, token, links)
     except BaseException:
         home.close()

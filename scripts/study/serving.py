@@ -24,7 +24,7 @@ from gumption.data.settings import unknown
 from gumption.scripts.web import security
 from gumption.scripts.web import store as tables
 from gumption.scripts.web.episodes import Episode, new_id
-from gumption.scripts.web.messages import LONGEST, Message
+from gumption.scripts.web.messages import LONGEST, Message, by_type
 from gumption.scripts.web.server import Home, Socket, page
 from gumption.scripts.web.views import View
 
@@ -122,22 +122,17 @@ class Here:
 class StudyPart:
     """The part of a server that runs a study.
 
-    :ivar routes, messages: see gumption.scripts.web.server.Part.
+    :ivar messages: see gumption.scripts.web.server.Part.
+    :ivar routes: routes of its pages.
     """
 
-    messages: Mapping[str, type[Message]] = {
-        "study_now": StudyNow,
-        "study_answer": StudyAnswer,
-        "study_next": StudyNext,
-        "study_quit": StudyQuit,
-        "study_withdraw": StudyWithdraw,
-    }
+    messages: Mapping[str, type[Message]] = by_type(StudyNow, StudyAnswer, StudyNext, StudyQuit, StudyWithdraw)
 
     def __init__(self, home: Home, study: Study, secret: Secret) -> None:
         """:raises InputError: the store holds people of another study, or of another version of this study."""
         self.home, self.study, self.secret = home, study, secret
         self.routes: Sequence[BaseRoute] = [
-            Route("/", _to_study),
+            Route("/", RedirectResponse("/study", 303), methods=["GET"]),
             Route("/study", self._page),
             Route("/study/s/{token}", self._page),
             Route("/study/join", self._join, methods=["POST"]),
@@ -216,7 +211,7 @@ class StudyPart:
             return await self._newcomer(name, {})
         if self.study.recruiting is not None:
             found = {}
-            for parameter in self.study.recruiting.parameters:
+            for parameter in self.study.parameters:
                 value = given.get(parameter)
                 if not isinstance(value, str) or not re.fullmatch(r"[\w.:@-]{1,200}", value, re.ASCII):
                     raise InputError(f"the address has no {parameter}; open the link of the recruiting service again")
@@ -262,11 +257,12 @@ class StudyPart:
     async def handle(self, socket: Socket, message: Message) -> None:
         """Handle a message of the study, and send the present stage, or the reason why it cannot be left."""
         if socket.person is None or socket.person not in self._places:
-            await socket.send({"type": "study_stage", "kind": "join", **self._about(), "sign_in": self._sign_in_with()})
+            sign_in = {"by": self.study.sign_in, "parameters": self.study.parameters}
+            await socket.send({"type": "study_stage", "kind": "join", **self._about(), "sign_in": sign_in})
             return
         lock = self._locks.setdefault(socket.person, asyncio.Lock())
         async with lock:
-            here = await self._here(socket.person)
+            here = await asyncio.to_thread(self._here, socket.person)
             try:
                 here = await self._take(here, message)
             except Refusal as error:
@@ -285,7 +281,7 @@ class StudyPart:
             return here
         if isinstance(message, StudyWithdraw):
             await self._withdraw(here.row)
-            return await self._here(here.row.id)
+            return await asyncio.to_thread(self._here, here.row.id)
         if isinstance(message, StudyAnswer):
             return await self._answer(here, message)
         if isinstance(message, StudyQuit):
@@ -349,10 +345,7 @@ class StudyPart:
         answers = {**here.kept.answers, stage.number: _filled({**here.kept.of(stage), **values})}
         kept = Kept(answers, here.kept.ended)
         then = present(self.study, self.path(row.place), kept)
-        people = tables.people
-        about = {"seen": received, "stage": then.stage.number, "state": then.state}
-        written.append(sql.update(people).where(people.c.id == row.id).values(**about))
-        await self.home.store.write(*written)
+        await self.home.store.write(*written, _moved(row, then.stage.number, then.state, received))
         return replace(here, kept=kept)
 
     async def _withdraw(self, row: Any) -> None:
@@ -396,9 +389,10 @@ class StudyPart:
         match stage.kind:
             case "consent":
                 helps = [HELP_KEPT] if study.helped else []
+                given = KEPT_BY_SIGN_IN[study.sign_in].format(parameters=", ".join(study.parameters))
                 return {
                     "text": study.consent.text,
-                    "keeps": [*ALWAYS_KEPT, *helps, self._kept_by_sign_in(), *study.consent.keeps],
+                    "keeps": [*ALWAYS_KEPT, *helps, given, *study.consent.keeps],
                     "contact": study.consent.contact,
                     "agree": study.consent.agree,
                     "back": f"/study/s/{self.secret.link('back', row.id)}",
@@ -411,20 +405,12 @@ class StudyPart:
                 left = None if tries is None else tries - wrong
                 return {"questions": questions, "instructions": study.instructions, "wrong": wrong, "tries_left": left}
             case "end":
-                await self._is_done(row)
+                if row.state != "done":  # not stored yet if a task without feedback came before the last page
+                    await self.home.store.write(_moved(row, stage.number, "done", tables.now()))
                 code = completion_code(study, row.id, self.secret)
                 again = study.sign_in == "name"
                 return {"text": study.end.text, "code": code, "back": study.end.back, "again": again}
         return {"text": stage.text, "questions": questions}
-
-    async def _is_done(self, row: Any) -> None:
-        """Store the state "done", which is not yet stored if a task without feedback came before the last page."""
-        if row.state != "done":
-            people, now = tables.people, tables.now()
-            last = len(self.path(row.place)) - 1
-            await self.home.store.write(
-                sql.update(people).where(people.c.id == row.id).values(state="done", stage=last, seen=now)
-            )
 
     def _task_page(self, stage: Stage, episode: Episode) -> dict[str, Any]:
         left = None if episode.deadline is None else max(0.0, episode.deadline - tables.now())
@@ -465,11 +451,8 @@ class StudyPart:
         live = self.home.episodes.entry(episode.world, episode.stage)[0].live is not None
         return episode.began + played.block.time_limit_s / (self.home.episodes.real_time.speed if live else 1.0)
 
-    async def _here(self, person: str) -> Here:
+    def _here(self, person: str) -> Here:
         """Read the state of a participant from the store."""
-        return await asyncio.to_thread(self._read, person)
-
-    def _read(self, person: str) -> Here:
         answers, episodes, people = tables.answers, tables.episodes, tables.people
         read = self.home.store.read
         [row] = read(sql.select(people).where(people.c.id == person))
@@ -483,14 +466,6 @@ class StudyPart:
 
     def _about(self) -> dict[str, Any]:
         return {"title": self.study.title, "study": self.study.hash[:16]}
-
-    def _sign_in_with(self) -> dict[str, Any]:
-        parameters = self.study.recruiting.parameters if self.study.recruiting else []
-        return {"by": self.study.sign_in, "parameters": parameters}
-
-    def _kept_by_sign_in(self) -> str:
-        parameters = ", ".join(self.study.recruiting.parameters) if self.study.recruiting else ""
-        return KEPT_BY_SIGN_IN[self.study.sign_in].format(parameters=parameters)
 
 
 def view_file(world: str, view: View) -> str | None:
@@ -547,6 +522,12 @@ def _checked(stage: Stage, given: Mapping[str, Any]) -> dict[str, Any]:
     return found
 
 
+def _moved(row: Any, stage: int, state: str, when: float) -> Any:
+    """Return the statement that stores the progress of a participant."""
+    people = tables.people
+    return sql.update(people).where(people.c.id == row.id).values(stage=stage, state=state, seen=when)
+
+
 def _filled(answers: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in answers.items() if value is not None}
 
@@ -555,10 +536,6 @@ def _identity(study: Study, given: Mapping[str, Any]) -> str:
     """Return the identity of a participant as one text, from link number or recruiting parameters."""
     name = study.recruiting.identity if study.recruiting else "link"
     return f"{name} {given[name]}"
-
-
-async def _to_study(_: Request) -> Response:
-    return RedirectResponse("/study", 303)
 
 
 def _refused(status: int, reason: str) -> Response:

@@ -13,9 +13,9 @@ import random
 import time
 from contextlib import suppress
 from dataclasses import dataclass, field
-from http.client import HTTPConnection, HTTPSConnection
 from typing import Any
-from urllib.parse import urlsplit
+
+import requests
 
 from gumption.data import InputError
 from gumption.data.errors import extra
@@ -28,6 +28,7 @@ from .players import Agent, can_play, player_of
 with extra("web", "a simulated study"):
     from websockets.asyncio.client import ClientConnection, connect
     from websockets.exceptions import ConnectionClosed, InvalidHandshake
+    from websockets.typing import Origin
 
 #: Probability of a mishap before each message, with chaos.
 MISHAP = 0.06
@@ -139,7 +140,10 @@ class _Player:
         try:
             for _ in range(MOST_TRIES):
                 try:
-                    await self._connect()
+                    address, headers = "ws" + self.root.removeprefix("http") + "/ws", {"Cookie": self.cookie}
+                    self.socket = await connect(
+                        address, origin=Origin(self.root), additional_headers=headers, compression=None
+                    )
                     await self._go_through()
                     self.report.done += 1
                     return
@@ -150,11 +154,6 @@ class _Player:
             for socket in (self.socket, *self.old):
                 if socket is not None:
                     socket.transport.abort()
-
-    async def _connect(self) -> None:
-        address = "ws" + self.root.removeprefix("http") + "/ws"
-        headers = {"Cookie": self.cookie}
-        self.socket = await connect(address, origin=self.root, additional_headers=headers, compression=None)  # pyright: ignore[reportArgumentType]
 
     async def _go_through(self) -> None:
         stage = await self._ask({"type": "study_now"}, "study_stage")
@@ -199,9 +198,7 @@ class _Player:
 
     async def _play(self, stage: dict[str, Any]) -> None:
         id = stage["episode"]
-        shown = await self._ask({"type": "go_on", "episode": id}, "shown", "error", episode=id)
-        if shown["type"] == "error":
-            raise _Cut
+        shown = await self._ask({"type": "go_on", "episode": id}, "shown", episode=id)
         made = self.made.setdefault(id, [])
         self._acknowledge(id, shown)
         task = self._task(stage)
@@ -209,9 +206,7 @@ class _Player:
         # Help at the first choice of every second task, so that a trial run has tasks with it and without it.
         if help and stage["stage"] % 2 and not (help["used"] or shown["number"] or shown["view"]["over"]):
             asks = {"type": "help", "episode": id, "number": 1, "after": 0, "at": self._clock()}
-            helped = await self._ask(asks, "shown", "help_refused", "error", episode=id)
-            if helped["type"] == "error":
-                raise _Cut
+            helped = await self._ask(asks, "shown", "help_refused", episode=id)
             shown = helped if helped["type"] == "shown" else shown
         agent, seconds = Agent(self.policy, task, self.rng.getrandbits(53)), 0.0
         for action in made[: shown["number"]]:
@@ -223,12 +218,10 @@ class _Player:
             if self.pending is None:
                 self.pending = {"type": "act", "episode": id, "number": number, "action": action, "at": self._clock()}
             sent = time.monotonic()
-            shown = await self._ask(self.pending, "shown", "refused", "error", episode=id)
+            shown = await self._ask(self.pending, "shown", "refused", episode=id)
             if shown["type"] == "refused":  # its time is over
                 self.pending = None
                 return
-            if shown["type"] == "error":
-                raise _Cut
             self.report.waits.append(time.monotonic() - sent)
             before = len(made)
             self._acknowledge(id, shown)
@@ -259,24 +252,23 @@ class _Player:
     # ---- Messages and mishaps
 
     async def _ask(self, message: dict[str, Any], *answers: str, episode: str | None = None) -> dict[str, Any]:
-        """Send a message, and return the first answer of these types; with chaos, a mishap may occur."""
+        """Send a message, and return the first answer of these types; with chaos, a mishap may occur.
+
+        :raises _Cut: a mishap, or an error of the episode.
+        """
         assert self.socket is not None
         mishap = self.rng.choice(MISHAPS) if self.chaos and self.rng.random() < MISHAP else ""
         self.report.mishaps += bool(mishap)
         text = json.dumps({"v": 1, **message})
-        if mishap == "cut":
-            self.socket.transport.abort()
-            raise _Cut
         if mishap == "slow":
             await asyncio.sleep(self.rng.uniform(0.05, 0.3))
-        if mishap in ("reload", "second tab"):
-            before = self.socket
-            if mishap == "reload":
-                before.transport.abort()
-            else:
-                self.old.append(before)
-                if len(self.old) > 3:
-                    self.old.pop(0).transport.abort()
+        if mishap in ("cut", "reload"):
+            self.socket.transport.abort()
+            raise _Cut
+        if mishap == "second tab":
+            self.old.append(self.socket)
+            if len(self.old) > 3:
+                self.old.pop(0).transport.abort()
             raise _Cut
         await self.socket.send(text)
         if mishap == "cut after sending":
@@ -288,8 +280,11 @@ class _Player:
         async with asyncio.timeout(ANSWER_WITHIN_S):
             while True:
                 answer = json.loads(await self.socket.recv())
-                its = answer.get("episode")
-                if answer["type"] in answers and (episode is None or its in (episode, None)):
+                if episode is not None and answer.get("episode") not in (episode, None):
+                    continue
+                if episode is not None and answer["type"] == "error":
+                    raise _Cut
+                if answer["type"] in answers:
                     if answer["type"] == "shown" and message["type"] == "act" and answer["number"] < message["number"]:
                         continue
                     return answer
@@ -305,20 +300,16 @@ def sign_in(root: str, identity: dict[str, str]) -> str:
 
     :raises InputError: the server cannot be reached, or refuses.
     """
-    parts = urlsplit(root)
-    kind = HTTPSConnection if parts.scheme == "https" else HTTPConnection
-    connection = kind(parts.netloc, timeout=ANSWER_WITHIN_S)
+    address, headers = f"{root}/study/join", {"Origin": root}
     try:
-        headers = {"Origin": root, "Content-Type": "application/json"}
-        connection.request("POST", "/study/join", json.dumps(identity), headers)
-        response = connection.getresponse()
-        content = response.read()
-    except OSError as error:
+        with requests.Session() as session:
+            session.trust_env = False  # the server is reached without a proxy, as its sockets are
+            response = session.post(address, json=identity, headers=headers, timeout=ANSWER_WITHIN_S)
+    except requests.RequestException as error:
         raise InputError(f"{root}: cannot be reached ({error})") from None
-    finally:
-        connection.close()
-    if response.status != 200:
+    if response.status_code != 200:
+        reason: Any = response.status_code
         with suppress(ValueError, KeyError, TypeError):
-            content = json.loads(content)["reason"]
-        raise InputError(f"{root}: refuses the sign-in ({content if isinstance(content, str) else response.status})")
+            reason = response.json()["reason"]
+        raise InputError(f"{root}: refuses the sign-in ({reason})")
     return response.headers["Set-Cookie"].partition(";")[0]

@@ -95,27 +95,18 @@ def check_worlds(study: Study, where: str | Path) -> None:
 
 
 def _problems(study: Study) -> Iterator[str]:
-    sound = True
-    for field, blocks in (("practice", study.practice), ("blocks", study.blocks)):
-        for k, block in enumerate(blocks):
-            for problem in _wrong_settings(study, block, f"{field}[{k}]"):
-                sound = False
-                yield problem
-    failed = list(_failed_begins(study)) if sound else []
-    yield from failed
-    if sound and not failed:
-        yield from _failed_help(study)
-
-
-def _failed_help(study: Study) -> Iterator[str]:
-    """Yield a problem for each block whose help is not available."""
-    for field, blocks in (("practice", study.practice), ("blocks", study.blocks)):
-        for k, block in enumerate(blocks):
-            if block.help is not None:
-                try:
-                    _adviser(study, block, block.help)
-                except InputError as error:
-                    yield f"{field}[{k}].help: {error}"
+    """Yield the problems of the settings; of the tasks if the settings are right; of help if the tasks can begin."""
+    parts = (("practice", study.practice), ("blocks", study.blocks))
+    blocks = {f"{part}[{k}]": block for part, of_part in parts for k, block in enumerate(of_part)}
+    problems = [problem for field, block in blocks.items() for problem in _wrong_settings(study, block, field)]
+    problems = problems or list(_failed_begins(study))
+    yield from problems
+    for field, block in blocks.items():
+        if block.help is not None and not problems:
+            try:
+                _adviser(study, block, block.help)
+            except InputError as error:
+                yield f"{field}.help: {error}"
 
 
 def _wrong_settings(study: Study, block: Block, field: str) -> Iterator[str]:

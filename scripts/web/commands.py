@@ -3,24 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import typer
 
 from gumption.data import InputError
 from gumption.data.errors import extra
 from gumption.data.listening import Port, check_reach, is_loopback, listen, shown_address
-from gumption.data.settings import check
 from gumption.scripts.apps import was_typed
 from gumption.scripts.worlds import world_group
-
-if TYPE_CHECKING:
-    from .helping import Offer
 
 
 def home(
@@ -69,36 +63,11 @@ def home(
         print(json.dumps(schema_of(), indent=1))
         return
     from .helping import read_offers
-
-    offers = read_offers(kg or [], kg_rules or [], kg_relations or [], kg_map or [])
-    serve(
-        host, port, data, runs=runs, names=name or [], open_to_others=open_to_others, token_file=token_file,
-        offers=offers,
-    )  # fmt: skip
-
-
-def serve(
-    host: str,
-    port: int,
-    data: str,
-    *,
-    runs: Path | None = None,
-    names: list[str],
-    open_to_others: bool = False,
-    token_file: Path | None = None,
-    offers: Mapping[str, Offer] = MappingProxyType({}),
-) -> None:
-    """Serve a home until Ctrl-C; see `home`.
-
-    :param offers: world -> help.
-
-    :raises InputError: others can reach the address without `open_to_others` and a token, or it cannot be listened at.
-    """
     from .security import Token
     from .server import Home, described_worlds, make_app
     from .store import Store
 
-    check("port", port, Port)
+    offers = read_offers(kg or [], kg_rules or [], kg_relations or [], kg_map or [])
     check_reach(host, open_to_others, " and give a --token-file,")
     if not is_loopback(host) and token_file is None:
         raise InputError("--open-to-others needs a --token-file: who does not know its token is not let in")
@@ -107,14 +76,14 @@ def serve(
     token = None if token_file is None else Token(token_file)
     listening = listen(host, port, "--host")
     with listening:
-        home = Home(Store(data), token=token, runs=runs)
-        home.episodes.offers, home.episodes.advisers.tell = offers, partial(print, flush=True)
-        app = make_app(home, host=host, names=names, guarded=token is not None)
+        served = Home(Store(data), token=token, runs=runs)
+        served.episodes.offers, served.episodes.advisers.tell = offers, partial(print, flush=True)
+        application = make_app(served, host=host, names=name or [], guarded=token is not None)
         described_worlds()  # imports their views, before the first request
         address = f"http://{shown_address(listening)}/"
         word = "" if token is None else f"?token={token.text}"
         print(f"the home is at {address}{word} ; Ctrl-C ends it", flush=True)
-        server_of(app).run(sockets=[listening])
+        server_of(application).run(sockets=[listening])
 
 
 def server_of(app: Any) -> Any:

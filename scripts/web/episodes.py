@@ -13,9 +13,9 @@ import sys
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from functools import partial
 from types import MappingProxyType
 from typing import Any, NamedTuple, Protocol
@@ -50,6 +50,9 @@ def new_id() -> str:
 
 class UnknownEpisode(InputError):
     """This person has no episode of this id. The message does not reveal whether another person has."""
+
+    def __init__(self) -> None:
+        super().__init__("there is no such episode of yours here; begin a new one")
 
 
 class Unkept(Exception):
@@ -129,7 +132,7 @@ class Episode:
         if self.over:
             raise InputError("the episode is over")
         chosen = self.view.parse(action, self.env)
-        made = Made(step, self.attempt, self.view.state(self.env))
+        made = Made(step, self.view.attempt(self.env), self.view.state(self.env))
         if live is not None and step is not None:
             if self.clock is None:
                 live.act(self.env, chosen, step)
@@ -147,11 +150,6 @@ class Episode:
         self.success = _success(info)
         self.told = self.face.told(info, bool(terminated))
         return made
-
-    @property
-    def attempt(self) -> int:
-        """The number of the present attempt at the task, from 1."""
-        return 1 if self.view.attempt is None else self.view.attempt(self.env)
 
     def _pass(self, step: int | None) -> int:
         """Advance time to a step, or to the present for None; return the step."""
@@ -211,7 +209,8 @@ class Episode:
         """Return the result of the episode, with the hash of its last state; in real time with the physics step."""
         live = {} if self.view.live is None else self.view.live.result(self.env)
         reward = self.reward - self.paid
-        came = {"steps": self.number, "attempts": self.attempt, "reward": reward, "success": self.success}
+        attempts = self.view.attempt(self.env)
+        came = {"steps": self.number, "attempts": attempts, "reward": reward, "success": self.success}
         helps = {"helps": len(self.helps), "paid": self.paid} if self.helps else {}
         return {**came, **helps, "state": self.view.state(self.env), **live}
 
@@ -258,11 +257,17 @@ def _success(info: Mapping[str, Any]) -> bool | None:
 
 
 def replayed(
-    row: Any, kept: Sequence[Any], view: View, begin: Callable[..., tuple[Any, Any]], helps: Sequence[Any] = ()
+    row: Any,
+    kept: Sequence[Any],
+    view: View,
+    begin: Callable[..., tuple[Any, Any]],
+    helps: Sequence[Any] = (),
+    ended: bool = True,
 ) -> Episode:
     """Restore the episode of a row of the store by a replay of its stored actions.
 
     :param helps: rows of the helps given in the episode, in their order.
+    :param ended: also restore an end that no action caused.
     :raises InputError: the world refuses an action that it once accepted, because its version differs.
     """
     episode = Episode(row.id, row.person, row.world, view, begin, row.settings, row.seed, row.stage)
@@ -273,7 +278,8 @@ def replayed(
             raise InputError(f"action {action.number} of the episode cannot be made again ({error})") from None
     episode.began = row.began
     episode.helps = [Helped(one.number, one.after, one.said, one.price) for one in helps]
-    episode.restore(row)
+    if ended:
+        episode.restore(row)
     return episode
 
 
@@ -344,14 +350,14 @@ class Episodes:
                 task.add_done_callback(lambda _: self._coming.pop(id, None))
             episode = await asyncio.shield(task)
         if episode.person != person:
-            raise _unknown()
+            raise UnknownEpisode
         self._here.move_to_end(id)
         return episode
 
     async def _bring(self, id: str, person: str | None) -> Episode:
         found = await self.store.rows(sql.select(tables.episodes).where(tables.episodes.c.id == id))
         if not found or found[0].person != person:
-            raise _unknown()
+            raise UnknownEpisode
         row = found[0]
         kept, helps = await self.kept(id)
         view, begin = self.entry(row.world, row.stage)
@@ -397,19 +403,28 @@ class Episodes:
                 raise InputError(f"the number is {number}; the next action of the episode has {episode.number + 1}")
             received = tables.now()
             _refuse_late(episode, received)
-            try:
+            with self._kept(episode, "the action could not be kept; the episode goes on from the one before"):
                 made = await self._run(episode, episode.act, action)
                 row = sql.insert(tables.actions).values(
                     episode=episode.id, number=episode.number, action=action, **made._asdict(), at=at, received=received
                 )
                 await self.store.write(row, *([_ended(episode, received)] if episode.over else []))
-            except InputError:
-                raise
-            except BaseException as error:  # memory may be ahead of the disk: the episode is restored from there
-                self.drop(episode)
-                if isinstance(error, Exception):
-                    raise Unkept("the action could not be kept; the episode goes on from the one before") from error
-                raise
+
+    @contextmanager
+    def _kept(self, episode: Episode, otherwise: str) -> Iterator[None]:
+        """Drop the episode if the block fails to store its change, since memory and disk may differ then.
+
+        :raises Unkept: with the message `otherwise`.
+        """
+        try:
+            yield
+        except InputError:
+            raise
+        except BaseException as error:
+            self.drop(episode)
+            if isinstance(error, Exception):
+                raise Unkept(otherwise) from error
+            raise
 
     async def help(self, episode: Episode, number: int, after: int, at: float) -> None:
         """Give and store help at the present choice, once: a second request shows the same help and costs nothing.
@@ -438,13 +453,8 @@ class Episodes:
             assert episode.offer is not None
             given = Helped(number, after, said, episode.offer.price)
             row = sql.insert(tables.helps).values(episode=episode.id, at=at, received=received, **given._asdict())
-            try:
+            with self._kept(episode, "the help could not be kept; the episode goes on without it"):
                 await self.store.write(row)
-            except BaseException as error:  # memory may be behind the disk
-                self.drop(episode)
-                if isinstance(error, Exception):
-                    raise Unkept("the help could not be kept; the episode goes on without it") from error
-                raise
             episode.helps.append(given)
 
     def _adviser(self, episode: Episode) -> asyncio.Task[Adviser]:
@@ -593,7 +603,3 @@ def _stop(episode: Episode) -> None:
 def _refuse_late(episode: Episode, now: float) -> None:
     if episode.deadline is not None and now > episode.deadline:
         raise InputError("the time for this task is over")
-
-
-def _unknown() -> UnknownEpisode:
-    return UnknownEpisode("there is no such episode of yours here; begin a new one")

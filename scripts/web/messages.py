@@ -7,6 +7,8 @@ prints their JSON schema.
 
 import json
 from collections.abc import Mapping
+from functools import reduce
+from operator import or_
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, TypeAdapter, ValidationError, field_validator
@@ -29,6 +31,11 @@ class Message(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
     v: Literal[1] = VERSION
+
+
+def by_type(*kinds: type[Message]) -> dict[str, type[Message]]:
+    """Return type -> model of messages."""
+    return {kind.model_fields["type"].default: kind for kind in kinds}
 
 
 # ---- From the page.
@@ -90,7 +97,7 @@ class Leave(Message):
 
 
 #: Messages that the server itself reads, by type; each `Part` adds its own.
-FROM_PAGE: Mapping[str, type[Message]] = {"begin": Begin, "go_on": GoOn, "act": Act, "help": Help, "leave": Leave}
+FROM_PAGE: Mapping[str, type[Message]] = by_type(Begin, GoOn, Act, Help, Leave)
 
 # ---- From the server.
 
@@ -153,14 +160,7 @@ class Preparing(Message):
     reason: str = "a world is being made ready; that takes up to a minute, once on this machine"
 
 
-FROM_SERVER: Mapping[str, type[Message]] = {
-    "shown": Shown,
-    "refused": Refused,
-    "help_refused": HelpRefused,
-    "frame": Frame,
-    "error": Error,
-    "preparing": Preparing,
-}
+FROM_SERVER: Mapping[str, type[Message]] = by_type(Shown, Refused, HelpRefused, Frame, Error, Preparing)
 
 
 def read(text: str | bytes, kinds: Mapping[str, type[Message]] = FROM_PAGE) -> Message:
@@ -210,14 +210,9 @@ def written(message: Mapping[str, Any]) -> str:
 
 def schema(from_page: Mapping[str, type[Message]] = FROM_PAGE) -> dict[str, Any]:
     """Return the JSON schema of all messages: side ("page" or "server") -> schema."""
-    return {
-        side: TypeAdapter(kind).json_schema()
-        for side, kind in (("page", _any(from_page)), ("server", _any(FROM_SERVER)))
-    }
 
+    def of(kinds: Mapping[str, type[Message]]) -> dict[str, Any]:
+        either: Any = Annotated[reduce(or_, kinds.values()), Field(discriminator="type")]
+        return TypeAdapter(either).json_schema()
 
-def _any(kinds: Mapping[str, type[Message]]) -> Any:
-    from functools import reduce
-    from operator import or_
-
-    return Annotated[reduce(or_, kinds.values()), Field(discriminator="type")]
+    return {"page": of(from_page), "server": of(FROM_SERVER)}

@@ -9,7 +9,7 @@ import logging
 import sys
 from collections.abc import AsyncIterator, Collection, Coroutine, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -62,13 +62,11 @@ _log = logging.getLogger(__name__)
 
 
 class Part(Protocol):
-    """A part of the server with pages and messages of its own, such as a study.
+    """A part of the server with messages of its own, such as a study.
 
-    :ivar routes: routes of its pages.
     :ivar messages: type -> model of the messages that it handles.
     """
 
-    routes: Sequence[BaseRoute]
     messages: Mapping[str, type[Message]]
 
     async def handle(self, socket: Socket, message: Message) -> None:
@@ -212,9 +210,9 @@ class Socket:
                 episode = await self.home.episodes.find(message.episode, self.person)
                 await self.play(episode)
             case Act():
-                await self._act(message)
+                await self._change(message)
             case Help():
-                self._begin_task(self._help(message))  # knowledge may take a while to be loaded
+                self._begin_task(self._change(message))  # knowledge may take a while to be loaded
             case Leave():
                 episode = self.episodes.pop(message.episode, None)
                 if episode is not None:
@@ -240,42 +238,27 @@ class Socket:
             await self.home.store.write(sql.insert(tables.people).values(id=person, key=self.key, began=now, seen=now))
         return found or person
 
-    async def _act(self, message: Act) -> None:
-        episode = self.episodes.get(message.episode)
-        if episode is None:
-            reason = "this page does not play that episode; go on first"
-            await self.send(Refused(episode=message.episode, number=message.number, reason=reason, expected=1))
-            return
-        try:
-            await self.home.episodes.act(episode, message.number, message.action, message.at)
-        except InputError as error:
-            refused = Refused(episode=episode.id, number=message.number, reason=str(error), expected=episode.number + 1)
-            await self.send(refused)
-            return
-        except Unkept as error:
-            _log.exception("an action was not kept")
-            await self.fail(episode, str(error))
-            return
-        await self.show(episode)
-
-    async def _help(self, message: Help) -> None:
-        episode = self.episodes.get(message.episode)
+    async def _change(self, message: Act | Help) -> None:
+        """Make an action or give help, and show the episode or the reason why not."""
+        episode, episodes = self.episodes.get(message.episode), self.home.episodes
         reason, expected = "this page does not play that episode; go on first", 1
-        try:
-            if episode is not None:
-                await self.home.episodes.help(episode, message.number, message.after, message.at)
+        if episode is not None:
+            try:
+                if isinstance(message, Help):
+                    await episodes.help(episode, message.number, message.after, message.at)
+                else:
+                    await episodes.act(episode, message.number, message.action, message.at)
                 await self.show(episode)
                 return
-        except InputError as error:
-            assert episode is not None
-            reason, expected = str(error), len(episode.helps) + 1
-        except Exception as error:
-            _log.exception("help was not given")
-            assert episode is not None
-            await self.fail(episode, *([str(error)] if isinstance(error, Unkept) else []))
-            return
-        about = {"episode": message.episode, "number": message.number, "after": message.after}
-        await self.send(HelpRefused(**about, reason=reason, expected=expected))
+            except InputError as error:
+                done = len(episode.helps) if isinstance(message, Help) else episode.number
+                reason, expected = str(error), done + 1
+            except Exception as error:
+                _log.exception("an action or a help failed")
+                await self.fail(episode, *([str(error)] if isinstance(error, Unkept) else []))
+                return
+        about = {"episode": message.episode, "number": message.number, "reason": reason, "expected": expected}
+        await self.send(HelpRefused(**about, after=message.after) if isinstance(message, Help) else Refused(**about))
 
 
 def _left(*ids: str) -> Any:
@@ -298,21 +281,17 @@ def make_app(
     host: str = "127.0.0.1",
     names: Sequence[str] = (),
     guarded: bool = False,
-    parts: Sequence[Part] = (),
+    part: Part | None = None,
+    pages: Sequence[BaseRoute] = (),
     played: Collection[str] | None = None,
 ) -> Starlette:
     """Return the application of a home.
 
     :param host: the address of the server; `names` are further names of this machine.
     :param guarded: whether every client needs the token.
-    :param parts: parts with pages and messages of their own.
+    :param part: handles further messages; `pages` are the routes of further pages.
     :param played: names of the worlds that are prepared at the start; all by default.
     """
-    kinds: dict[str, type[Message]] = {**FROM_PAGE}
-    handlers: dict[str, Part] = {}
-    for part in parts:
-        kinds |= part.messages
-        handlers |= dict.fromkeys(part.messages, part)
 
     async def index(request: Request) -> Response:
         return page(PAGES / "index.html", request)
@@ -339,9 +318,6 @@ def make_app(
             raise HTTPException(404)
         return await _files_of(directory=folder).get_response(request.path_params["file"], request.scope)
 
-    async def socket(web: WebSocket) -> None:
-        await _serve_socket(home, web, kinds, handlers)
-
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
         sys.setswitchinterval(0.001)  # keep answers quick while other threads begin episodes
@@ -365,19 +341,17 @@ def make_app(
         *(front if home.open_play else ()),
         Route("/views/{world}/{file:path}", view_file),
         Mount("/pages", StaticFiles(directory=PAGES, check_dir=False)),
-        WebSocketRoute("/ws", socket),
+        WebSocketRoute("/ws", partial(_serve_socket, home, part)),
     ]
     return Starlette(
-        routes=[route for part in parts for route in part.routes] + routes,
+        routes=[*pages, *routes],
         lifespan=lifespan,
-        exception_handlers={HTTPException: _told, Exception: _failed},  # pyright: ignore[reportArgumentType]
+        exception_handlers={HTTPException: _told, Exception: _told},  # pyright: ignore[reportArgumentType]
         middleware=[Middleware(Guard, host=host, names=names, token=home.token if guarded else None, error=error_page)],
     )
 
 
-async def _serve_socket(
-    home: Home, web: WebSocket, kinds: Mapping[str, type[Message]], handlers: Mapping[str, Part]
-) -> None:
+async def _serve_socket(home: Home, part: Part | None, web: WebSocket) -> None:
     cookie = security.cookie_of(web.headers)
     await web.accept()
     if cookie is None:
@@ -393,7 +367,7 @@ async def _serve_socket(
             socket.come()
         if len(mine) > SOCKETS:
             await mine[0].close(1008, f"more than {SOCKETS} tabs are open")
-        await _read_all(socket, web, kinds, handlers)
+        await _read_all(socket, part, web)
     finally:
         mine.remove(socket)
         if socket.id:
@@ -404,9 +378,8 @@ async def _serve_socket(
             home.episodes.leave(episode, socket)
 
 
-async def _read_all(
-    socket: Socket, web: WebSocket, kinds: Mapping[str, type[Message]], handlers: Mapping[str, Part]
-) -> None:
+async def _read_all(socket: Socket, part: Part | None, web: WebSocket) -> None:
+    kinds = {**FROM_PAGE, **({} if part is None else part.messages)}
     patience: float | None = FIRST_MESSAGE
     while True:
         try:
@@ -425,8 +398,10 @@ async def _read_all(
             if text is None:
                 raise InputError("the message is no text")
             message = messages.read(text, kinds)
-            part = handlers.get(message.type)  # pyright: ignore[reportAttributeAccessIssue]
-            await _answer(socket, socket.handle(message) if part is None else part.handle(socket, message))
+            if part is not None and type(message) in part.messages.values():
+                await _answer(socket, part.handle(socket, message))
+            else:
+                await _answer(socket, socket.handle(message))
         except UnknownEpisode as error:
             await socket.send(Error(reason=str(error), kind="unknown", episode=message.episode))  # pyright: ignore
         except InputError as error:
@@ -479,20 +454,17 @@ def error_page(status: int, title: str, reason: str, as_html: bool) -> Response:
 
 
 _files_of = cache(StaticFiles)  # serves the files of a folder, and no file outside it
-_TITLES = {404: ("Not found", "there is no such page here"), 405: ("Not allowed", "this address takes no such request")}
+_TITLES = {
+    404: ("Not found", "there is no such page here"),
+    405: ("Not allowed", "this address takes no such request"),
+    500: ("Failed", "the server failed at this; what was kept is safe. Try it again, and tell its owner"),
+}
 
 
 def _told(request: Request, error: Exception) -> Response:
-    assert isinstance(error, HTTPException)
-    title, reason = _TITLES.get(error.status_code, ("Refused", ""))
-    if error.detail and error.status_code not in _TITLES:
-        reason = error.detail
-    return error_page(error.status_code, title, reason, "text/html" in request.headers.get("accept", ""))
-
-
-def _failed(request: Request, _: Exception) -> Response:
-    reason = "the server failed at this; what was kept is safe. Try it again, and tell its owner"
-    return error_page(500, "Failed", reason, "text/html" in request.headers.get("accept", ""))
+    status, detail = (error.status_code, error.detail) if isinstance(error, HTTPException) else (500, "")
+    title, reason = _TITLES.get(status, ("Refused", detail))
+    return error_page(status, title, reason, "text/html" in request.headers.get("accept", ""))
 
 
 def known_world(name: str) -> worlds.World:

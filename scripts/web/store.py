@@ -136,19 +136,14 @@ class Store:
         self._engine = postgresql(str(place)) if "://" in str(place) else _sqlite(Path(place))
         self.place = self._engine.url.render_as_string() if "://" in str(place) else str(place)
         self._queue: queue.SimpleQueue[_Write | None] = queue.SimpleQueue()
-        try:
-            self._let_go = _keep_others_away(self._engine, place)
-        except SQLAlchemyError as error:
-            self._engine.dispose()
-            raise _unusable(self.place, error) from None
-        try:
-            _make_tables(self._engine, self.place)
-        except (SQLAlchemyError, InputError) as error:
-            self._let_go()
-            self._engine.dispose()
-            if isinstance(error, InputError):
-                raise
-            raise _unusable(self.place, error) from None
+        with ExitStack() as held:
+            held.callback(self._engine.dispose)
+            try:
+                held.callback(_keep_others_away(self._engine, place))
+                _make_tables(self._engine, self.place)
+            except SQLAlchemyError as error:
+                raise InputError(f"{self.place}: cannot be used as a database ({reason_of(error)})") from None
+            self._held = held.pop_all()
         self._writer = threading.Thread(target=self._write_all, name="store", daemon=True)
         self._writer.start()
 
@@ -194,8 +189,7 @@ class Store:
         if self._writer.is_alive():
             self._queue.put(None)
             self._writer.join()
-        self._let_go()
-        self._engine.dispose()
+        self._held.close()
 
     # ---- the thread
 
@@ -277,10 +271,6 @@ def _make_tables(engine: sql.Engine, place: str) -> None:
         )
     # The version is written first: if the server is killed here, the next start creates the tables.
     _TABLES.create_all(engine)
-
-
-def _unusable(place: str, error: Exception) -> InputError:
-    return InputError(f"{place}: cannot be used as a database ({reason_of(error)})")
 
 
 def reason_of(error: Exception) -> str:

@@ -67,7 +67,7 @@ class View:
     :ivar action: how the player acts: by "choices", by "typed" text, or the "own" way of view.js.
     :ivar name: (action, env) -> the JSON by which a page names an action, where choices are not listed.
     :ivar state: env -> 16 hexadecimal digits, which change with any bit of the state.
-    :ivar attempt: env -> number of the present attempt at the task, from 1; None where only one attempt is possible.
+    :ivar attempt: env -> number of the present attempt at the task, from 1.
     :ivar played: env -> the settings on which the facts of the world depend; None: the settings of the episode.
     :ivar helped: env -> parts of the help, where choices are not listed: pairs of the facts of a batch of one, and
         {candidate: {"label": text, "action": JSON}}, without "action" where the candidate is only part of an action.
@@ -85,9 +85,9 @@ class View:
     prepare: Callable[[], None] | None = None
     text: bool = False
     action: str | None = None
-    name: Callable[[Any, Any], Any] | None = None
+    name: Callable[[Any, Any], Any] = lambda action, env: action
     state: Callable[[Any], str] = state_of
-    attempt: Callable[[Any], int] | None = None
+    attempt: Callable[[Any], int] = lambda env: 1
     played: Callable[[Any], Mapping[str, Any]] | None = None
     helped: Callable[[Any], Iterable[tuple[ActionFacts, Mapping[int, dict[str, Any]]]]] | None = None
     ranked: bool = True
@@ -127,14 +127,12 @@ def drawn(face: Any, seen: Collection[str], env: Any) -> dict[str, Any]:
 
 def observed_text(observations: Any) -> str:
     """Return the first observation of a batch as text, with a line for each part except the action mask."""
-    parts = observations if isinstance(observations, Mapping) else {"observation": observations}
-    return "".join(f"{name}: {_numbers(value[0])}\n" for name, value in parts.items() if name != "action_mask")
-
-
-def _numbers(value: Any) -> str:
     import numpy as np
 
-    return np.array2string(np.asarray(value), max_line_width=80, precision=3, threshold=400)
+    parts = observations if isinstance(observations, Mapping) else {"observation": observations}
+    show = partial(np.array2string, max_line_width=80, precision=3, threshold=400)
+    shown_parts = (name for name in parts if name != "action_mask")
+    return "".join(f"{name}: {show(np.asarray(parts[name][0]))}\n" for name in shown_parts)
 
 
 def as_png(picture: Any) -> dict[str, Any]:

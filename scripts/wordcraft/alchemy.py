@@ -3,25 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, ClassVar
+from typing import Any, ClassVar
 
-import typer
-
-from gumption.data.settings import settings
-from gumption.scripts.results import Condition, Experiment, Job, number, seeds, summary, table, with_interval
+from gumption.scripts.results import Condition, Experiment, Job, figure, seeds, summary, with_interval
 
 from .experiments import BookRuns
 
 AT = (100, 500, 1_000, 2_000)  # steps, two per mix
 GAMES = 10
 LEARNING_STEPS = 200_000
-
-
-@settings
-class Options:
-    """Of the command line, for this experiment alone."""
-
-    recipe_book: Annotated[str, typer.Option(help="Name of a recipe book, or a file.")] = "commonsense"
 
 
 def _made(steps: int) -> Any:
@@ -32,14 +22,13 @@ class AlchemyRuns(BookRuns):
     """Games of fixed players, and of a learner after its training."""
 
     title = "WordCraft's experiment on the open-ended game"
-    options = Options
     last = "played.json"
     named = "player"
-    fixed = ("recipe_book_hash",)
+    made: ClassVar = {f"{steps:,} steps": _made(steps) for steps in AT}
     columns: ClassVar = {
         "seeds": seeds,
-        **{f"things after {steps:,} steps": _made(steps) for steps in AT},
-        "wall s": lambda row, rows: number(row["wall_s"], ".0f"),
+        **{f"things after {heading}": cell for heading, cell in made.items()},
+        "wall s": figure("wall_s", ".0f"),
     }
     code = (
         "envs/wordcraft/little_alchemy.py",
@@ -50,16 +39,6 @@ class AlchemyRuns(BookRuns):
         "kg/scores.py",
         "kg/links",
     )
-
-    def settings(self, options: Options, device: str) -> dict[str, Any]:
-        return {"recipe_book": options.recipe_book, "device": device}
-
-    def header(self, experiment: Experiment, common: Mapping[str, Any]) -> dict[str, Any]:
-        """Return name, hash and number of things of the recipe book."""
-        from gumption.envs.wordcraft import RecipeBook
-
-        book = RecipeBook.load(common["recipe_book"])
-        return {"recipe_book": book.name, "recipe_book_hash": book.hash, "things": len(book.entities)}
 
     def measure(self, job: Job, progress: bool) -> dict[str, Any]:
         """Train if the method is "train", then play games."""
@@ -110,15 +89,6 @@ class AlchemyRuns(BookRuns):
         runs = list(found.values())
         made = {str(steps): summary([run["made"][str(steps)] for run in runs], "mean") for steps in AT}
         return {"things": made, "wall_s": sum(run["wall_s"] for run in runs) / len(runs)}
-
-    def headline(self, results: Mapping[str, Any]) -> str:
-        """Return a table of the things made by each player, a column for each number of steps."""
-        heads = [self.named, *(f"{steps:,} steps" for steps in AT)]
-        rows = [
-            [row["condition"], *(with_interval(row["things"][str(steps)], ".0f") for steps in AT)]
-            for row in results["rows"]
-        ]
-        return "\n".join(table(heads, rows)) + "\n"
 
 
 ALCHEMY = Experiment(

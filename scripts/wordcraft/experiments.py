@@ -27,6 +27,7 @@ from gumption.data.sealed import write_sealed
 from gumption.data.settings import Count, settings
 from gumption.scripts.results import (
     FINAL,
+    Cell,
     Condition,
     Experiment,
     Job,
@@ -41,6 +42,7 @@ from gumption.scripts.results import (
     short,
     spread,
     summary,
+    table,
     with_interval,
 )
 
@@ -52,6 +54,11 @@ _METHODS = {
     "kg_only": "KG only: the choice with the highest sum of the KG's scores, nothing is learned.",
     "untrained": "Untrained: the network as it is before training, with the KG.",
     "without_kg": "KG taken away: the trained network with every score set to 0.",
+}
+#: Preset of a training -> a note on its network.
+_NETWORKS = {
+    "paper": "Preset paper: the paper's network and parameters (section 4, Tables 1 and 2).",
+    "fast": "Preset fast: our network and parameters, with learned entity representations; not the paper's.",
 }
 #: Figure of a row -> its name in final.json.
 _SCORES = {
@@ -133,15 +140,43 @@ def config_of(job: Job, **changes: Any) -> TrainConfig:
     return TrainConfig(**given)
 
 
-class BookRuns(Kind):
-    """Runs in the world of a recipe book."""
+@settings
+class BookOptions:
+    """Options of the command line for an experiment with a recipe book."""
 
+    recipe_book: Annotated[str, typer.Option(help="Name of a recipe book, or a file.")] = "commonsense"
+
+
+class BookRuns(Kind):
+    """Runs in the world of a recipe book.
+
+    :cvar made: heading -> cell, of the columns of the headline.
+    """
+
+    options = BookOptions
+    fixed = ("recipe_book_hash",)
+    made: ClassVar[Mapping[str, Cell]] = {}
     rests_on: ClassVar = {
         "scores": "gumption.kg.scores:VERSION",
         "rule": "gumption.kg.scores:RULE",
         "splits": "gumption.envs.wordcraft.splits:SCHEMA",
     }
     places = (CONCEPTNET,)
+
+    def settings(self, options: Any, device: str) -> dict[str, Any]:
+        return {**vars(options), "device": device}
+
+    def header(self, experiment: Experiment, common: Mapping[str, Any]) -> dict[str, Any]:
+        """Return name, hash and number of things of the recipe book."""
+        from gumption.envs.wordcraft import RecipeBook
+
+        book = RecipeBook.load(common["recipe_book"])
+        return {"recipe_book": book.name, "recipe_book_hash": book.hash, "things": len(book.entities)}
+
+    def headline(self, results: Mapping[str, Any]) -> str:
+        rows = results["rows"]
+        lines = [[row["condition"], *(cell(row, rows) for cell in self.made.values())] for row in rows]
+        return "\n".join(table([self.named, *self.made], lines)) + "\n"
 
 
 class WordCraftRuns(BookRuns):
@@ -212,8 +247,8 @@ class WordCraftRuns(BookRuns):
         final = baseline(job.method, config, policy, seed=job.seed)  # pyright: ignore[reportArgumentType]
         write_sealed(job.directory / FINAL, {**final, "wall_s": perf_counter() - started})
 
-    def told(self, job: Job) -> str:
-        return f"{_read_final(job.directory)['test_success']:.3f}"
+    def words(self, found: Mapping[str, Any]) -> str:
+        return f"{found['test_success']:.3f}"
 
     def row(self, condition: Condition, runs: Mapping[int, Path]) -> dict[str, Any]:
         """Return the scores with intervals, and the success of every run at the steps at which all were evaluated."""
@@ -257,7 +292,8 @@ class WordCraftRuns(BookRuns):
         if told := [text for method, text in _METHODS.items() if method in there]:
             adds = {row["condition"]: what_learning_adds(row, rows) for row in rows}
             lines += [" ".join(told), "", *(f"- {name}: {sentence}" for name, sentence in adds.items() if sentence), ""]
-        lines += [*told_network(rows), *told_few(rows)]
+        presets = {row["settings"].get("preset", "fast") for row in rows if row["method"] == "train"}
+        lines += [*(line for preset in sorted(presets) for line in (_NETWORKS[preset], "")), *told_few(rows)]
         book, split = results["recipe_book_hash"][:12], results["split_hash"][:12]
         return [*lines, f"Recipe book {results['recipe_book']} (sha256 {book}), split sha256 {split}.", ""]
 
@@ -324,16 +360,6 @@ def _read_final(directory: Path) -> dict[str, Any]:
     if final.get("test_success") is None:
         raise InputError(f"{directory / FINAL}: no test_success; remove that folder and run again")
     return final
-
-
-def told_network(rows: Sequence[Row]) -> list[str]:
-    """Return lines on the network, the paper's or ours, by the presets of the trained rows."""
-    presets = {row["settings"].get("preset", "fast") for row in rows if row["method"] == "train"}
-    words = {
-        "paper": "Preset paper: the paper's network and parameters (section 4, Tables 1 and 2).",
-        "fast": "Preset fast: our network and parameters, with learned entity representations; not the paper's.",
-    }
-    return [line for preset in sorted(presets) for line in (words[preset], "")]
 
 
 def told_few(rows: Sequence[Row]) -> list[str]:

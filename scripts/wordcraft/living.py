@@ -9,7 +9,6 @@ from typing import Annotated, Any, ClassVar
 
 import typer
 
-from gumption.data.sealed import read_sealed
 from gumption.data.settings import settings
 from gumption.scripts.results import (
     Condition,
@@ -21,11 +20,9 @@ from gumption.scripts.results import (
     seeds,
     spread,
     summary,
-    table,
-    with_interval,
 )
 
-from .experiments import BookRuns
+from .experiments import BookOptions, BookRuns
 from .sources import EXPERIMENTS as BEFORE
 
 NAME, PANEL = "wordcraft-living", "things made"
@@ -34,10 +31,9 @@ EVERY = 20  # mixes between two points of a curve
 
 
 @settings
-class Options:
-    """Of the command line, for this experiment alone."""
+class Options(BookOptions):
+    """Options of the command line for this experiment."""
 
-    recipe_book: Annotated[str, typer.Option(help="Name of a recipe book, or a file.")] = "commonsense"
     word_vectors: Annotated[str | None, typer.Option(help="File with word vectors, for a book of other words.")] = None
 
 
@@ -47,11 +43,11 @@ class LivingRuns(BookRuns):
     title = "WordCraft's experiment on lives"
     options = Options
     named = "agent"
-    fixed = ("recipe_book_hash",)
     rests_on: ClassVar = {}
+    made: ClassVar = {f"{at:,} mixes": spread(f"after_{at}", ".0f") for at in AT}
     columns: ClassVar = {
         "seeds": seeds,
-        **{f"things after {at:,} mixes": spread(f"after_{at}", ".0f") for at in AT},
+        **{f"things after {heading}": cell for heading, cell in made.items()},
         "recipes seen": spread("recipes", ".0f"),
     }
     code = (
@@ -61,16 +57,6 @@ class LivingRuns(BookRuns):
         "kg/links/pair_regression.py",
         "data/graphs/commonsense-facts.tsv",
     )
-
-    def settings(self, options: Options, device: str) -> dict[str, Any]:
-        return {"recipe_book": options.recipe_book, "word_vectors": options.word_vectors, "device": device}
-
-    def header(self, experiment: Experiment, common: Mapping[str, Any]) -> dict[str, Any]:
-        """Return name, hash and number of things of the recipe book."""
-        from gumption.envs.wordcraft import RecipeBook
-
-        book = RecipeBook.load(common["recipe_book"])
-        return {"recipe_book": book.name, "recipe_book_hash": book.hash, "things": len(book.entities)}
 
     def run(self, job: Job, progress: bool) -> None:
         """Run a life, or resume it."""
@@ -82,13 +68,12 @@ class LivingRuns(BookRuns):
             given.pop("word_vectors")
         live(LifeConfig(**given), job.directory, resume=(job.directory / CONFIG).is_file(), progress=progress)
 
-    def told(self, job: Job) -> str:
-        found = read_sealed(job.directory / self.last)
+    def words(self, found: Mapping[str, Any]) -> str:
         return f"{found['made']} things made in {found['mixes']:,} mixes"
 
-    def row(self, condition: Condition, runs: Mapping[int, Path]) -> dict[str, Any]:
+    def figures(self, condition: Condition, found: Mapping[str, Any]) -> dict[str, Any]:
         """Return the numbers of things made after so many mixes, with intervals over the seeds, and the curve."""
-        lives = [read_sealed(run / self.last) for run in runs.values()]
+        lives = list(found.values())
         made = [life["made_by_mix"] + [life["made"]] * (AT[-1] - life["mixes"]) for life in lives]  # ends with all made
         points = list(range(EVERY, AT[-1] + 1, EVERY))
         return {
@@ -102,12 +87,6 @@ class LivingRuns(BookRuns):
         book, hash_ = results["recipe_book"], results["recipe_book_hash"][:12]
         told = f"Recipe book {book} (sha256 {hash_}), {results['things']} things."
         return [*super().body(experiment, results), told, ""]
-
-    def headline(self, results: Mapping[str, Any]) -> str:
-        """Return a table of the things made by each agent, a column for each number of mixes."""
-        heads = [self.named, *(f"{at:,} mixes" for at in AT)]
-        rows = [[row["condition"], *(with_interval(row[f"after_{at}"], ".0f") for at in AT)] for row in results["rows"]]
-        return "\n".join(table(heads, rows)) + "\n"
 
     def plots(self, experiment: Experiment, results: Mapping[str, Any], directory: Path) -> list[Path]:
         """Draw the number of things made over mixes, without the oracle, which makes many times as many."""

@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 
 from gumption.agents.settings import EDGES, WORDS
 from gumption.data.recipe_files import family_of
-from gumption.data.sealed import read_sealed, write_sealed
+from gumption.data.sealed import write_sealed
 from gumption.data.writing import write_text
 from gumption.scripts.results import Condition, Experiment, Job, Kind, of_panel, spread, summary
 from gumption.scripts.results import figure as figure_of
@@ -21,7 +21,7 @@ from gumption.scripts.results import seeds as seeds_of
 
 from . import experiments as of_paper
 from .alchemy import ALCHEMY
-from .experiments import CONCEPTNET, WordCraftRuns, config_of
+from .experiments import CONCEPTNET, BookRuns, WordCraftRuns, config_of
 
 NAME, GRAPH, RULES = "wordcraft-edges", "commonsense-facts", "linked"
 ALONE, RANDOM_NAMES = ", KG only", ", random names"
@@ -42,7 +42,7 @@ class SplitRuns(WordCraftRuns):
 
     title = "WordCraft's experiments"
     last = "figures.json"
-    fixed = ("recipe_book_hash",)
+    fixed = BookRuns.fixed
     source = "What is known of it: "
     columns: ClassVar = {
         "splits": seeds_of,
@@ -58,6 +58,7 @@ class SplitRuns(WordCraftRuns):
     draws, most = 1, ALL_TASKS
     explained = ""
     plots = Kind.plots
+    row = Kind.row
     more_rows = Kind.more_rows
 
     def header(self, experiment: Experiment, common: Mapping[str, Any]) -> dict[str, Any]:
@@ -123,17 +124,17 @@ class SplitRuns(WordCraftRuns):
         rows = play_tasks(player, env, tasks, self.draws, seed)
         return {"success": float(rows["success"].mean()), "tasks": len(tasks)}
 
-    def told(self, job: Job) -> str:
-        return f"{read_sealed(job.directory / self.last)['success']:.3f}"
+    def words(self, found: Mapping[str, Any]) -> str:
+        return f"{found['success']:.3f}"
 
-    def row(self, condition: Condition, runs: Mapping[int, Path]) -> dict[str, Any]:
+    def figures(self, condition: Condition, found: Mapping[str, Any]) -> dict[str, Any]:
         """Return the figures with intervals over the splits, None if a split lacks such tasks; and plain means."""
-        finals = [read_sealed(run / self.last) for run in runs.values()]
+        finals = list(found.values())
         per_seed = {name: [final.get(name) for final in finals] for name in self.intervals}
-        found: dict[str, Any] = {
+        summaries: dict[str, Any] = {
             name: None if None in values else summary(values, "mean") for name, values in per_seed.items()
         }
-        return found | {name: round(sum(final[name] for final in finals) / len(finals), 4) for name in self.means}
+        return summaries | {name: round(sum(final[name] for final in finals) / len(finals), 4) for name in self.means}
 
     def body(self, experiment: Experiment, results: Mapping[str, Any]) -> list[str]:
         """Return a table for each panel, its explanation, and a line on the recipe book."""

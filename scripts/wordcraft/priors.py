@@ -14,7 +14,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from gumption.data.sealed import read_sealed
 from gumption.scripts.results import (
     Condition,
     Experiment,
@@ -97,11 +96,10 @@ class PriorsRuns(DepthRuns):
         env = WordCraftVectorEnv(1, **config.env_settings("test"))
         return found | recipe_questions(player.policy.advice.scores, env.book, env.split, seed=seed)
 
-    def row(self, condition: Condition, runs: Mapping[int, Path]) -> dict[str, Any]:
+    def figures(self, condition: Condition, found: Mapping[str, Any]) -> dict[str, Any]:
         """Return the figures with intervals over the splits."""
-        finals = [read_sealed(run / self.last) for run in runs.values()]
-        answers = {name: summary([final.get(name) for final in finals], "mean") for name in PEOPLE}
-        return {**super().row(condition, runs), **answers}
+        answers = {name: summary([final.get(name) for final in found.values()], "mean") for name in PEOPLE}
+        return {**super().figures(condition, found), **answers}
 
     def headline(self, results: Mapping[str, Any]) -> str:
         """Return the success of each agent on each rung, then the answers of knowledge alone."""

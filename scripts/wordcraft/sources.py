@@ -109,19 +109,6 @@ class SourcesRuns(SplitRuns):
         return by_panel("sources", cells, list(panels(results)))
 
 
-class _Noted:
-    """A player that records its choices: (B,) env ids chosen by each call."""
-
-    def __init__(self, player: Any) -> None:
-        self.player = player
-        self.chosen: list[np.ndarray] = []
-
-    def __call__(self, env: Any, first: np.ndarray) -> np.ndarray:
-        slots = self.player(env, first)
-        self.chosen.append(env.table[np.arange(len(slots)), slots].copy())
-        return slots
-
-
 def played(player: Any, config: Any, seed: int, draws: int) -> dict[str, Any]:
     """Play the test tasks. Return the success on all tasks; on tasks whose recipe the outside graph entails, and on the
     others; on tasks with a sibling recipe in training, and without (None if there are no such tasks). Also return, for
@@ -133,7 +120,13 @@ def played(player: Any, config: Any, seed: int, draws: int) -> dict[str, Any]:
 
     settings = config.env_settings("test")
     tasks = WordCraftVectorEnv(1, **settings).split.tasks("test")
-    env, noted = evaluation_env(settings, len(tasks) * draws), _Noted(player)
+    env, entities = evaluation_env(settings, len(tasks) * draws), list[np.ndarray]()
+
+    def noted(env: Any, first: np.ndarray) -> np.ndarray:
+        slots = player(env, first)
+        entities.append(env.table[np.arange(len(slots)), slots].copy())
+        return slots
+
     rows = play_tasks(noted, env, tasks, draws, seed)
     recipes = env.tasks.recipes[tasks][:, 0]
     entails = both_linked(env.book, linked(KnowledgeGraph.load(GRAPH), env.book.entities))[recipes]
@@ -141,7 +134,7 @@ def played(player: Any, config: Any, seed: int, draws: int) -> dict[str, Any]:
     success = rows["success"].reshape(len(tasks), draws)
     sizes = [min(env.num_envs, len(tasks) * draws - start) for start in range(0, len(tasks) * draws, env.num_envs)]
     picks = [
-        np.concatenate([noted.chosen[2 * k + pick][:size] for k, size in enumerate(sizes)])[::draws] for pick in (0, 1)
+        np.concatenate([entities[2 * k + pick][:size] for k, size in enumerate(sizes)])[::draws] for pick in (0, 1)
     ]
     told = [[env.book.entities[i] for i in env.book.recipes[recipe][[2, 0, 1]]] for recipe in recipes]
     chosen = zip(told, *picks, success[:, 0], strict=True)

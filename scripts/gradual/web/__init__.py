@@ -176,7 +176,7 @@ def parse(action: Any, env: Any) -> str:
 
 
 def helped(env: Any) -> Iterator[tuple[ActionFacts, dict[int, dict[str, Any]]]]:
-    """Help speaks of the answers to the question that was asked, and of what follows the latest symbol."""
+    """Help speaks of the answers to the present question, and of what follows the latest symbol."""
     batch = env.batch
     labels = batch.vocabulary
     ids = {label: place for place, label in enumerate(labels)}

@@ -76,15 +76,9 @@ def begin(
     book = _book(recipe_book, names, laws)
     if env == OPEN:
         made = LittleAlchemyEnv(render_mode="ansi", recipe_book=book)
-        made.reset(seed=seed)
-        return made, Face(made)
-    made = WordCraftEnv(
-        render_mode="ansi",
-        recipe_book=book,
-        depth=depth,
-        num_distractors=distractors,
-        partition="all",
-    )
+    else:
+        settings: dict[str, Any] = {"depth": depth, "num_distractors": distractors, "partition": "all"}
+        made = WordCraftEnv(render_mode="ansi", recipe_book=book, **settings)
     made.reset(seed=seed)
     return made, Face(made)
 
