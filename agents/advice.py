@@ -148,15 +148,12 @@ class Advice:
         planned = self.produces if self.planner else None
         self.asked = () if isinstance(self.scores, EdgeScores) else self.scores.relations
         self.channels = tuple(PLAN if name == planned else name for name in self.scores.relations)
+        self.relations = self.channels
         self._problem: PlanningProblem | None = None
         self._shortfalls: dict[int, Shortfall | None] = {}  # environment -> shortfall, for the latest scores
         self._of_three = {relation.name for relation in relations if isinstance(relation, NaryRelation)}
         self._asked: ActionFacts | None = None
         self.said = torch.empty(0)
-
-    @property
-    def relations(self) -> tuple[str, ...]:
-        return self.channels
 
     def __call__(self, env: Any, chosen: Any = None) -> torch.Tensor:
         """Return the scores of each candidate in the present state of `env`.

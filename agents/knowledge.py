@@ -194,14 +194,21 @@ class Knowledge:
         *,
         word_vectors: str | None = None,
         device: str = "cpu",
+        kept: Path | None = None,
     ) -> "Knowledge":
         """Build the knowledge that a run's config names.
 
         :param vocabulary: of the world's environment; `relations` too.
         :param played: settings of the environment, on which the world's facts may depend.
         :param word_vectors: a file, for fits of relations of three parties; None for the shipped vectors.
+        :param kept: folder of the saved knowledge of a resumed run, which is loaded if a source no longer exists.
         :raises InputError: a source that does not exist or does not fit the world; relations that it does not have.
         """
+        named = (config.kg, config.kg_map, config.kg_beside)
+        places = [place for place in named if place is not None and place not in OWN]
+        there = all("://" in place or Path(shipped_graph(place.partition("#")[0])).exists() for place in places)
+        if not there and kept is not None and (kept / SCORES).is_file():
+            return cls.load(kept, vocabulary, relations, device)
         given = tuple(vocabulary[1:]), relations, world.played(played or {}), word_vectors, device
         request = Request(config, world, *given)
         two = config.kg_beside is not None or config.kg_sources
@@ -215,8 +222,8 @@ class Knowledge:
         if not source:
             raise InputError("kg is empty; name a graph, a model or a file of rules, or take train, full or none")
         if not request.of_model:
-            facts, about = read_facts(request)
-            return (cls._of_edges if request.channels else cls._of_facts)(request, facts, about, outside)
+            inputs = request, *read_facts(request)
+            return cls._of_edges(*inputs) if request.channels else cls._of_facts(*inputs, outside)
         if request.channels:
             raise InputError(f"{source} is a predictor, and kg_scores takes the edges of a graph: name a graph")
         if outside is not None:
@@ -251,7 +258,7 @@ class Knowledge:
         return cls._of_source(own, Outside(config.kg_sources or FED, kept, about))
 
     @classmethod
-    def _of_edges(cls, request: Request, facts: FactTable, about: dict[str, Any], _: Any) -> "Knowledge":
+    def _of_edges(cls, request: Request, facts: FactTable, about: dict[str, Any]) -> "Knowledge":
         kinds, entities = request.config.kg_scores, request.entities
         near = facts.about({*entities}) if EDGES in kinds else facts.only(np.zeros(0, dtype=np.int64))
         facts = near if len(near.ids) or EDGES not in kinds else facts  # all facts, for the error message
@@ -395,30 +402,6 @@ class Knowledge:
         repeats = _in_words(marked_repeats(predictor, entities, relations, names), entities)
         more = {"names": names, "calibrated": config.kg_calibrated, "about": about, "repeats": repeats}
         return cls(has, predictors={has[0] if nary else BINARY: predictor}, **more)
-
-    @classmethod
-    def of_run(
-        cls,
-        kept: Path | None,
-        config: KnowledgeConfig,
-        world: World,
-        vocabulary: Sequence[str],
-        relations: Sequence[Relation],
-        *played: Any,
-        device: str = "cpu",
-        **more: Any,
-    ) -> "Knowledge":
-        """Build the knowledge as `of` does, or load the run's saved knowledge if the source no longer exists.
-
-        :param kept: the folder of the saved knowledge of a resumed run; None for a new run.
-        :raises InputError: as `of` and `load`.
-        """
-        named = (config.kg, config.kg_map, config.kg_beside)
-        places = [place for place in named if place is not None and place not in OWN]
-        there = all("://" in place or Path(shipped_graph(place.partition("#")[0])).exists() for place in places)
-        if there or kept is None or not (kept / SCORES).is_file():
-            return cls.of(config, world, vocabulary, relations, *played, device=device, **more)
-        return cls.load(kept, vocabulary, relations, device)
 
     def advice(
         self,

@@ -11,6 +11,7 @@ import os
 import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,8 +19,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from gumption.data import InputError
-from gumption.data.writing import whole_file
-from gumption.kg.views.pictures import COLOURS
+from gumption.data.writing import whole_file, write_bytes
+from gumption.kg.views.pictures import COLOURS, rendered
 
 from .statistics import FEWEST, Estimate, best_fit, correlation, curve_band, inliers, pareto_front
 
@@ -31,15 +32,6 @@ _DASHES = ("solid", (0, (5, 2)), (0, (1.5, 1.2)))
 _REFERENCE_COLOUR = "#777777"
 _LABEL_WIDTH = 26
 _MARKS = "os^Dv"
-_STYLE: dict[Any, Any] = {
-    "svg.hashsalt": "gumption",
-    "svg.fonttype": "none",  # keep text: a third of the size of glyphs as paths
-    "font.size": 9.0,
-    "font.family": "DejaVu Sans",
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "path.simplify": True,
-}
 
 
 @dataclass(frozen=True)
@@ -185,7 +177,7 @@ def _looks(labels: Sequence[str], colours: Mapping[str, int] | None = None) -> d
 
 
 def _draw_curves(axis: Axes, panel: Panel, looks: Mapping[str, tuple[str, Any]]) -> None:
-    from matplotlib.ticker import FuncFormatter, MaxNLocator
+    from matplotlib.ticker import EngFormatter, FuncFormatter, MaxNLocator
 
     scale = panel.scale
     ends: list[tuple[float, str, str]] = []
@@ -209,7 +201,7 @@ def _draw_curves(axis: Axes, panel: Panel, looks: Mapping[str, tuple[str, Any]])
     axis.set_xlim(0, max((float(np.max(line.steps)) for line in panel.lines), default=1.0))
     axis.yaxis.set_major_formatter(FuncFormatter(lambda value, _: format(value, scale.form)))
     axis.xaxis.set_major_locator(MaxNLocator(4, steps=[1, 2, 5, 10]))
-    axis.xaxis.set_major_formatter(FuncFormatter(lambda steps, _: _steps_text(steps)))
+    axis.xaxis.set_major_formatter(EngFormatter())
     axis.set_xlabel(scale.steps)
     axis.set_title(panel.title, fontsize=10)
     axis.grid(axis="y", color="#e4e4e4", linewidth=0.6)
@@ -281,12 +273,6 @@ def _draw_finals(axis: Axes, panel: FinalPanel, looks: Mapping[str, tuple[str, A
         axis.xaxis.set_major_formatter(PercentFormatter(1.0))
     axis.grid(axis="x", color="#e4e4e4", linewidth=0.6)
     axis.set_title(panel.title, fontsize=10, loc="left", pad=14 if panel.references else 6)
-
-
-def _steps_text(steps: float) -> str:
-    if steps >= 1e6:
-        return f"{steps / 1e6:g} M"
-    return f"{steps / 1e3:g} k" if steps >= 1e3 else f"{steps:g}"
 
 
 # ---- Two quantities of runs, and steps of tasks
@@ -465,22 +451,17 @@ def save_figure(
     :param draw: draws into the figure.
     :param size: in inches.
     """
-    import matplotlib
-    from matplotlib.figure import Figure
     from PIL import Image
 
-    written = []
-    with matplotlib.rc_context(_STYLE):
-        figure = Figure(figsize=size, layout="constrained")
+    def titled(figure: Figure) -> None:
         draw(figure)
         if title:
             figure.suptitle(title, fontsize=11, fontweight="bold")
-        for suffix, metadata in ((".png", {"Software": None}), (".svg", {"Date": None, "Creator": None})):
-            path = stem.with_name(stem.name + suffix)
-            with whole_file(path) as beside:
-                figure.savefig(beside, format=suffix[1:], dpi=130, metadata=metadata)
-                if suffix == ".png":  # 256 colours are plenty here and make the file a third of its size
-                    with Image.open(beside) as image:
-                        image.convert("RGB").quantize(256).save(beside, format="PNG", optimize=True)
-            written.append(path)
-    return written[0], written[1]
+
+    png, svg = (stem.with_name(stem.name + suffix) for suffix in (".png", ".svg"))
+    pixels, text = rendered(titled, size, ".png", ".svg", layout="constrained", dpi=130)
+    with whole_file(png) as beside, Image.open(BytesIO(pixels)) as image:
+        # 256 colours are plenty here and make the file a third of its size
+        image.convert("RGB").quantize(256).save(beside, format="PNG", optimize=True)
+    write_bytes(svg, text)
+    return png, svg

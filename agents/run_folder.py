@@ -85,7 +85,8 @@ class RunFolder:
         if self.config is not None:
             before = read_config(path, type(self.config)).to_json()
             kept = self._kept_hashes()
-            here = {} if kept is None else _hashes(self.config)
+            files = {} if kept is None else self.config.files()
+            here = {field: {one.name: content_of(one) for one in own} for field, own in files.items()}
             kind = type(self.config)
             before, now = _by_content(kind, before, kept or {}), _by_content(kind, now, here)
         before, now = json.loads(json.dumps(before)), json.loads(json.dumps(now))
@@ -238,11 +239,6 @@ def world_of(run_dir: str | Path) -> worlds.World:
     if not isinstance(config, dict) or "world" not in config:
         raise InputError(f"{Path(run_dir) / CONFIG}: not the config of a run: it names no world")
     return worlds.find(str(config["world"]))
-
-
-def _hashes(config: RunConfig) -> dict[str, dict[str, str]]:
-    """Return field -> name -> sha256 of each file that a config names."""
-    return {field: {one.name: content_of(one) for one in own} for field, own in config.files().items()}
 
 
 def _by_content(

@@ -54,7 +54,7 @@ class Setup:
         """
         :param network: your own network in place of the config's: (*seen, scores) -> Readout.
         :param advice: your own advice in place of the config's.
-        :param kept: folder of a resumed run's knowledge; see `Knowledge.of_run`.
+        :param kept: folder of a resumed run's knowledge; see `Knowledge.of`.
         :param trained: a run whose weights and knowledge the policy takes.
         :param known: weights of a trained network, from which a fresh network takes those that are not learned, such as
             word vectors; with `trained`, the weights of that run.
@@ -110,8 +110,8 @@ class Setup:
     def make_knowledge(self, kept: Path | None) -> Knowledge:
         """Build the knowledge that the config names."""
         config, env = self.config, self.env
-        return Knowledge.of_run(
-            kept, config, self.world, env.vocabulary, env.relations, dict(config.env), device=self.device
+        return Knowledge.of(
+            config, self.world, env.vocabulary, env.relations, dict(config.env), device=self.device, kept=kept
         )
 
     def make_network(self) -> nn.Module:

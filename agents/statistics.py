@@ -68,7 +68,7 @@ def bootstrap_interval(
     """
     table = _score_table(scores)
     compute = _STATISTICS[statistic]
-    found = _bootstrap(
+    found = bootstrapped(
         tuple(table.T), lambda *tasks, axis: compute(np.concatenate(tasks, axis=axis), axis=axis),
         confidence, resamples, seed,
     )  # fmt: skip
@@ -103,15 +103,18 @@ def probability_of_improvement(
         ]
         return np.mean(chances, axis=0)
 
-    return Estimate(*map(float, _bootstrap((*ours.T, *theirs.T), improvement, confidence, resamples, seed)))
+    return Estimate(*map(float, bootstrapped((*ours.T, *theirs.T), improvement, confidence, resamples, seed)))
 
 
-def _bootstrap(
-    samples: Sequence[NDArray[np.float64]], statistic: Callable[..., Any], confidence: float, resamples: int, seed: int
-) -> tuple[Any, Any, Any]:
+def bootstrapped(
+    samples: Sequence[NDArray[np.float64]], statistic: Callable[..., Any], confidence: float, resamples: int, seed: int,
+    paired: bool = False,
+) -> tuple[Any, Any, Any]:  # fmt: skip
     """Return a statistic of samples over their first axis, and the ends of its interval; NaN if a sample has one score.
 
     The bootstrap is stratified, since scipy resamples the samples, one for each task, independently.
+
+    :param paired: resample the samples together instead.
     """
     from scipy import stats
 
@@ -122,6 +125,7 @@ def _bootstrap(
     interval: Any = stats.bootstrap(
         samples,
         statistic,
+        paired=paired,
         n_resamples=resamples,
         confidence_level=confidence,
         method="percentile",
@@ -133,7 +137,7 @@ def _bootstrap(
 @checked
 def curve_band(curves: ArrayLike, *, confidence: InnerShare = 0.95, resamples: Count = 1000, seed: Seed = 0) -> Band:
     """Return the mean curve of (runs, points) with a pointwise interval that resamples whole runs; NaN for one run."""
-    return Band(*map(np.asarray, _bootstrap((_score_table(curves),), np.mean, confidence, resamples, seed)))
+    return Band(*map(np.asarray, bootstrapped((_score_table(curves),), np.mean, confidence, resamples, seed)))
 
 
 def _iqm(scores: NDArray[np.float64], axis: int) -> Any:

@@ -134,9 +134,15 @@ class TransitionMemory:
             there, mine = (", ".join(f"{k} {v}" for k, v in each.items()) for each in (found, layout.settings))
             raise InputError(f"{folder}: a memory of {there}, not {mine}; choose another folder")
         path, kind = folder / RECORDS, layout.record_type
-        records, size = _read(path, kind)
+        try:
+            content = path.read_bytes()
+        except FileNotFoundError:  # a crash right after the header was written
+            content = b""
+        except OSError as error:
+            raise InputError(f"cannot read {path}: {error.strerror or error}") from None
+        records = np.frombuffer(content, dtype=kind, count=len(content) // kind.itemsize)
         whole = _whole(path, records)
-        torn = size - whole * kind.itemsize
+        torn = len(content) - whole * kind.itemsize
         return cls(records[:whole], layout, -(-torn // kind.itemsize), torn, str(path))
 
     def __len__(self) -> int:
@@ -355,17 +361,6 @@ def _settings(header: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in header.items() if name not in ("schema", "record_bytes", "fields")}
 
 
-def _read(path: Path, kind: np.dtype[np.void]) -> tuple[np.ndarray, int]:
-    """Return the records of a file, including damaged records, and its size in bytes."""
-    try:
-        content = path.read_bytes()
-    except FileNotFoundError:  # a crash right after the header was written
-        content = b""
-    except OSError as error:
-        raise InputError(f"cannot read {path}: {error.strerror or error}") from None
-    return np.frombuffer(content, dtype=kind, count=len(content) // kind.itemsize), len(content)
-
-
 def _whole(path: Path, records: np.ndarray) -> int:
     """Return the number of records up to the last whole record; raise InputError if a record before it is damaged."""
     good = records[CHECKSUM] == _checksums(records)
@@ -399,11 +394,8 @@ def _checksums(records: np.ndarray) -> np.ndarray:
 def _crc_changes(width: int) -> np.ndarray:
     """Return (width, 256) uint32: the change of the CRC-32 of `width` zeros by a byte, by its place and value."""
     zeros = zlib.crc32(bytes(width))
-    single = bytearray(width)
-    table = np.empty((width, 256), dtype=np.uint32)
-    for place in range(width):
-        for value in range(256):
-            single[place] = value
-            table[place, value] = zlib.crc32(single) ^ zeros
-        single[place] = 0
-    return table
+    ends = [bytes(width - place - 1) for place in range(width)]
+    single = [
+        [zlib.crc32(bytes([*bytes(place), value]) + end) for value in range(256)] for place, end in enumerate(ends)
+    ]
+    return np.array(single, dtype=np.uint32).reshape(width, 256) ^ np.uint32(zeros)

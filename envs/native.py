@@ -452,7 +452,7 @@ class NativeEnv(gym.Env[Any, Any]):
         else:
             self.batch.renew(self._column, self.np_random)
         self._over = False
-        return self._observe(), self.batch.describe(0)
+        return _row(self.batch.observe(), 0), self.batch.describe(0)
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         """:raises InputError: no action of the space; the state is unchanged.
@@ -464,7 +464,7 @@ class NativeEnv(gym.Env[Any, Any]):
         self.batch.make_step(self._action)
         reward, terminated, truncated = (part.item() for part in self.batch.results())
         self._over = terminated or truncated
-        return self._observe(), reward, terminated, truncated, self.batch.describe(0)
+        return _row(self.batch.observe(), 0), reward, terminated, truncated, self.batch.describe(0)
 
     def render(self) -> Any:
         return None if self.render_mode is None else self.batch.draw_frame(0, self.render_mode)  # pyright: ignore[reportArgumentType]
@@ -488,9 +488,6 @@ class NativeEnv(gym.Env[Any, Any]):
     def planning_problem(self) -> PlanningProblem:
         """Return the planning problem of the batch, B = 1."""
         return self.batch.planning_problem()
-
-    def _observe(self) -> Any:
-        return _row(self.batch.observe(), 0)
 
 
 def _row(observation: Observation, i: int) -> Any:

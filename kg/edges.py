@@ -11,7 +11,6 @@ So each relation is a channel, and a policy learns the weights (`gumption.agents
 """
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import torch
@@ -20,6 +19,7 @@ from torch import nn
 
 from gumption.data import InputError
 
+from .action_facts import ActionFacts
 from .mapping import INVERSE
 from .vocabulary import Vocabulary
 
@@ -28,11 +28,6 @@ MOST_RELATIONS = 64
 MOST_STEPS = 1 << 24
 TWO_STEP, KNOWN, AGAIN, WORDS = "two-step", "known", "again", "words"
 GOAL, CHOSEN = "goal", "chosen"
-
-
-#: `ActionFacts` of gumption.envs.action_facts: the choices in B environments, as ids of a world's vocabulary; 0 is
-#: nothing. The fields `things`, `about` and `chosen` are read.
-Choices = Any
 
 
 class EdgeScores(nn.Module):
@@ -124,7 +119,7 @@ class EdgeScores(nn.Module):
         return self._keys.device
 
     @torch.no_grad()
-    def action_scores(self, facts: Choices, once: bool = True) -> torch.Tensor:
+    def action_scores(self, facts: ActionFacts, once: bool = True) -> torch.Tensor:
         """Return (B, A, K) float32. If a choice or a goal is about several things, the strongest link counts.
 
         :param once: whether all channels but `again` are 0 for things already chosen.

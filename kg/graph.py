@@ -273,7 +273,7 @@ class KnowledgeGraph:
             name = self._writable_name(graph)
             facts = Quads()(checked_triples(triples), name)
             if self._transaction is not None:
-                return self._transaction.add(facts)
+                return self._transaction.change(facts, there=True)
             return self._store.insert(facts)
 
     def remove(self, triples: Iterable[Triple], graph: str | None = None) -> int:
@@ -286,7 +286,7 @@ class KnowledgeGraph:
         make = Quads()
         facts = [quad for name in sorted(names) for quad in make(rows, self._writable_name(name))]
         if self._transaction is not None:
-            return self._transaction.remove(facts)
+            return self._transaction.change(facts, there=False)
         return self._store.delete(facts)
 
     def drop(self, graph: str) -> int:
@@ -520,13 +520,14 @@ class Transaction:
         self._there: dict[ox.Quad, bool] = {}  # changed fact -> whether the store will hold it
         self.updates: list[str] = []
 
-    def add(self, facts: Sequence[ox.Quad]) -> int:
-        """Add facts. Return the number of facts that the store would not hold yet."""
-        return self._set(facts, there=True)
-
-    def remove(self, facts: Sequence[ox.Quad]) -> int:
-        """Remove facts. Return the number of facts that the store would hold."""
-        return self._set(facts, there=False)
+    def change(self, facts: Sequence[ox.Quad], *, there: bool) -> int:
+        """Add facts, or remove them if not `there`. Return the number of facts that the store would not hold yet, or
+        would hold."""
+        distinct = list(dict.fromkeys(facts))
+        stored = set(self._store.present([fact for fact in distinct if fact not in self._there]))
+        changed = [fact for fact in distinct if self._there.get(fact, fact in stored) != there]
+        self._there.update(dict.fromkeys(changed, there))
+        return len(changed)
 
     @property
     def graphs(self) -> set[str]:
@@ -539,13 +540,6 @@ class Transaction:
         added = [fact for fact, there in self._there.items() if there]
         if removed or added or self.updates:
             self._store.change(removed, added, self.updates)
-
-    def _set(self, facts: Sequence[ox.Quad], there: bool) -> int:
-        distinct = list(dict.fromkeys(facts))
-        stored = set(self._store.present([fact for fact in distinct if fact not in self._there]))
-        changed = [fact for fact in distinct if self._there.get(fact, fact in stored) != there]
-        self._there.update(dict.fromkeys(changed, there))
-        return len(changed)
 
 
 # ---- The place of a graph as text: a file, a folder or an endpoint, with `#NAME` for a named graph of it

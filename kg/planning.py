@@ -1,7 +1,7 @@
 """Looking ahead: score a choice by the best derivation of the goal that is still possible after it.
 
 A relation of three parties *produces* a third thing from two parties, as a recipe makes a product from ingredients. A
-world states its planning problem (`gumption.envs.action_facts.PlanningProblem`): the things at hand, the goal, and the
+world states its planning problem (`gumption.kg.action_facts.PlanningProblem`): the things at hand, the goal, and the
 number of uses of the relation left. p(x | pair) comes from facts or a predictor. The value of using a pair with h uses
 left is that of a Markov decision process whose states are sets of things at hand (value iteration, Bellman 1957):
 
@@ -16,14 +16,12 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from threading import Timer
-from typing import Protocol
 
 import numpy as np
 import torch
@@ -32,6 +30,7 @@ from gumption.data import InputError
 from gumption.data.settings import checked_methods
 from gumption.data.writing import sole_writer
 
+from .action_facts import PlanningProblem
 from .planning_kernels import GAMMA, choice_values
 from .scores import PAIRS_AT_ONCE, HeldOut, KnownFacts, PairProducts, PairTable
 from .shortfall import Shortfall, Use, shortfall
@@ -46,28 +45,6 @@ LEAST = 1e-2  # probability below which a product of a pair is left out
 SHARPNESS = 1.5
 ROUNDING = 1e-3  # tolerance above 1, for half precision
 DOUBT = 0.02  # factor for the probability of a product if the pair's facts state another product
-
-
-class Problem(Protocol):
-    """See `gumption.envs.action_facts.PlanningProblem`."""
-
-    @property
-    def at_hand(self) -> np.ndarray: ...
-    @property
-    def goal(self) -> np.ndarray: ...
-    @property
-    def candidates(self) -> np.ndarray: ...
-    @property
-    def chosen(self) -> np.ndarray: ...
-    @property
-    def tried(self) -> np.ndarray: ...
-    @property
-    def horizon(self) -> np.ndarray: ...
-    @property
-    def keeps(self) -> bool: ...
-    @property
-    def arrays(self) -> tuple[np.ndarray, ...]: ...
-    def with_arrays(self, arrays: Iterable[np.ndarray]) -> Problem: ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -170,7 +147,7 @@ class ScoredPairs:
         self._rows, self._p = np.zeros((0, 3), dtype=np.int64), np.zeros(0, dtype=np.float32)
         self._products = Products.of(self._size, *_with_facts(self._size, self._rows, self._p, self._facts))
 
-    def products(self, problem: Problem) -> Products:
+    def products(self, problem: PlanningProblem) -> Products:
         """Return the products of all pairs at hand and, with two uses left, of all pairs that include a new product.
 
         :raises InputError: more than two uses are left.
@@ -294,7 +271,7 @@ class Planner:
             return cls(whole, held_out)
         return cls(_source(scorer, size, facts))
 
-    def values(self, problem: Problem, *, held_out: bool = False) -> np.ndarray:
+    def values(self, problem: PlanningProblem, *, held_out: bool = False) -> np.ndarray:
         """Return (B, A) float32 in [0, 1]: the discounted probability of the goal after each candidate; 0 for id 0.
 
         :param held_out: whether to use the `held_out` products.
@@ -321,11 +298,11 @@ class Planner:
             self._transitions = Transitions.of(self.source.size, both, np.concatenate([p, p[other]]))
         return self._transitions
 
-    def _products(self, problem: Problem, held_out: bool = False) -> Products:
+    def _products(self, problem: PlanningProblem, held_out: bool = False) -> Products:
         used = self.held_out if held_out else self.source
         return used.products(problem) if isinstance(used, ScoredPairs) else used
 
-    def derivation(self, problem: Problem, b: int, a: int, *, held_out: bool = False) -> list[Use]:
+    def derivation(self, problem: PlanningProblem, b: int, a: int, *, held_out: bool = False) -> list[Use]:
         """Return the uses, in order, of the likeliest derivation of the goal still possible after candidate a in
         environment b; empty if none is known. The derivation need not use the candidate."""
         goal, candidate = int(problem.goal[b]), int(problem.candidates[b, a])
@@ -364,7 +341,7 @@ class Planner:
             at_hand = [*at_hand, best.product]
         return uses
 
-    def shortfall(self, problem: Problem, b: int, *, held_out: bool = False) -> Shortfall | None:
+    def shortfall(self, problem: PlanningProblem, b: int, *, held_out: bool = False) -> Shortfall | None:
         """Return what environment b lacks if no choice can still lead to the goal; None if a choice can. A use that has
         begun then counts as spent."""
         one = problem.with_arrays(part[b : b + 1] for part in problem.arrays)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from copy import copy
 from pathlib import Path
-from typing import Any, Protocol, Self
+from typing import Any, Self
 
 import numpy as np
 import torch
@@ -17,6 +17,7 @@ from gumption.data.progress import Bar
 from gumption.data.settings import checked_methods
 from gumption.data.writing import sole_writer, whole_file
 
+from .action_facts import ActionFacts
 from .facts import NaryRelation, relation_name, stated_name
 from .links.nary_predictor import PairPredictor
 from .links.predictor import LinkPredictor
@@ -350,25 +351,6 @@ TABLE_BYTES = 5 << 27
 TABLE, TABLES = "pairs-", 4  # prefix of the file of a table's scores, and the number of such files that are kept
 
 
-class FactIds(Protocol):
-    """The facts that support each of A choices in B environments, as ids of a world's vocabulary; 0 is nothing."""
-
-    @property
-    def relations(self) -> tuple[str, ...]: ...
-    @property
-    def subject(self) -> np.ndarray: ...
-    @property
-    def object(self) -> np.ndarray: ...
-    @property
-    def given(self) -> np.ndarray: ...
-    @property
-    def partners(self) -> np.ndarray | None: ...
-    @property
-    def named(self) -> np.ndarray: ...
-    @property
-    def again(self) -> np.ndarray: ...
-
-
 #: The facts that use a thing twice: relation -> (n, 2) int64 rows (thing, object) of env ids. They stand for (thing,
 #: relation, thing) with two parties, and for (thing, given itself, relation, object) with three.
 Repeats = Mapping[str, np.ndarray]
@@ -417,7 +399,7 @@ class RelationScores(nn.Module):
         other._modules = {"scorers": nn.ModuleList(copy(scorer) for scorer in self.scorers)}
         return other.eval()
 
-    def action_scores(self, facts: FactIds) -> torch.Tensor:
+    def action_scores(self, facts: ActionFacts) -> torch.Tensor:
         """Return (B, A, K) float32 on the device of the scorers, 0 where a fact has no subject or no object. The facts
         may contain relations that are not scored.
 
@@ -432,7 +414,7 @@ class RelationScores(nn.Module):
         least = scores.masked_fill(~there, torch.inf).amin(1, keepdim=True)
         return torch.where(torch.from_numpy(again).to(scores.device)[:, :, None], least, scores)
 
-    def _repeated(self, facts: FactIds, again: np.ndarray) -> np.ndarray:
+    def _repeated(self, facts: ActionFacts, again: np.ndarray) -> np.ndarray:
         """Return (B, A) bool: candidates that are already chosen and have a fact that uses them twice."""
         at = np.nonzero(again)
         repeated = np.zeros(again.shape, dtype=bool)
@@ -446,7 +428,7 @@ class RelationScores(nn.Module):
             repeated[at] |= stated & ((given == 0) | (given == subject))
         return repeated
 
-    def _first_scores(self, facts: FactIds) -> torch.Tensor:
+    def _first_scores(self, facts: ActionFacts) -> torch.Tensor:
         """Return `action_scores` for the case that nothing is chosen yet."""
         for relation in self.relations:
             if relation not in facts.relations:
@@ -469,7 +451,7 @@ class RelationScores(nn.Module):
         return torch.from_numpy(scores)
 
     @torch.no_grad()
-    def _gathered(self, columns: Sequence[int], facts: FactIds) -> torch.Tensor:
+    def _gathered(self, columns: Sequence[int], facts: ActionFacts) -> torch.Tensor:
         device = self.device
         partners = None if facts.partners is None else torch.from_numpy(facts.partners).to(device)
         scores = []

@@ -75,7 +75,7 @@ def shortfall(
     :param rows: (n, 3) (party, party, product), and `probability` (n,).
     :param at_hand: (N,) ids, 0 for nothing.
     :param tried: (T, 3) rows (party, party, product) of this episode.
-    :param keeps: see `gumption.envs.action_facts.PlanningProblem`.
+    :param keeps: see `gumption.kg.action_facts.PlanningProblem`.
     """
     lived = tried[tried[:, 0] > 0]
     both = np.concatenate([lived, lived[:, [1, 0, 2]]]) if keeps else lived

@@ -186,7 +186,8 @@ class Inducer:
         partly: tuple[frozenset[str], Program, str, list[Example]] | None = None
         known = list(dict.fromkeys(skill.program for skill in reversed(self.skills.skills) if skill.program != RECALL))
         for guard, members in groups:
-            domain = _domain(guard, members)
+            content = {token for member in members for token in frame(member.question, guard).content}
+            domain = "".join(sorted(token for token in content if len(token) == 1))
             for program in known:
                 if self._fits(program, guard, domain, members):
                     return self._add(guard, program, domain, members)
@@ -267,9 +268,3 @@ def _worthwhile(guard: frozenset[str], members: list[Example]) -> bool:
     """Return whether a group has different answers, and either a common word or enough examples."""
     answers = {min(member.right or member.shown) for member in members}
     return len(answers) > 1 and (len(members) >= _WORDLESS or any(map(is_word, guard)))
-
-
-def _domain(guard: frozenset[str], members: list[Example]) -> str:
-    """Return the single characters in the content of the questions."""
-    content = [token for member in members for token in frame(member.question, guard).content]
-    return "".join(sorted({token for token in content if len(token) == 1}))

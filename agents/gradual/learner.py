@@ -52,9 +52,10 @@ class GradualLearner:
             if name == GRAPH or name.startswith(_EARLIER):
                 graph.drop(name)
         graph.add(sorted(set(_facts(self))), graph=GRAPH)
-        for number, (where, mapping) in enumerate(_recurring(self)):
-            name = f"{_EARLIER}/{number}"
-            graph.add([(question, "hasAnswer", answer) for question, answer in sorted(mapping.items())], graph=name)
+        several = ((where, each) for where, earlier in self.facts.earlier.items() for each in earlier if each.times > 1)
+        for number, (where, mapping) in enumerate(several):
+            name, answers = f"{_EARLIER}/{number}", sorted(mapping.answers.items())
+            graph.add([(question, "hasAnswer", answer) for question, answer in answers], graph=name)
             graph.add([(name, "ofContext", where)], graph=GRAPH)
 
     def __call__(self, reward: int, byte: int) -> int:
@@ -176,12 +177,6 @@ def _readable(feature: Any) -> str:
     condition, which, relation = feature
     text = relation if which is None else f"{relation} {'under' if which[1] else 'outside'} {which[0]}"
     return text if condition is None else f"{text}, {'with' if condition[1] else 'without'} {condition[0]}"
-
-
-def _recurring(learner: GradualLearner) -> list[tuple[str, dict[str, str]]]:
-    """Return the mappings of several instances, with their contexts."""
-    earlier = learner.facts.earlier.items()
-    return [(where, mapping.answers) for where, found in earlier for mapping in found if mapping.times > 1]
 
 
 def _state(learner: GradualLearner) -> dict[str, Any]:

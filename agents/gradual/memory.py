@@ -396,10 +396,7 @@ class Judge:
 
     def _literal_words(self) -> Tokens:
         """Return frequent words whose letter case is that of words in almost all questions."""
-        counts: dict[str, int] = {}
-        for question in self.answers:
-            for word in dict.fromkeys(filter(is_word, tokens(question))):
-                counts[word] = counts.get(word, 0) + 1
+        counts = Counter(word for question in self.answers for word in set(filter(is_word, tokens(question))))
         number = len(self.answers)
         styles = {word.islower() for word, count in counts.items() if count >= 0.9 * number}
         return tuple(

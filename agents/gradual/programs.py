@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import chain, islice, product
+from itertools import chain, combinations, groupby, islice, pairwise, product
 from typing import Any, TypeAlias
 
 from .texts import SILENCE, Tokens, is_sign, tokens, words
@@ -120,15 +120,9 @@ LEAVES: dict[Program, tuple[str, Callable[[Frame, str], Value]]] = {
 def frame(question: str, guard: frozenset[str]) -> Frame:
     """Split a question; the tokens of the guard are literal."""
     parts = tokens(question)
-    runs, run = [], ""
-    for token in parts:
-        if token in guard:
-            run += token
-        elif run:
-            runs.append(run)
-            run = ""
+    runs = tuple("".join(run) for literal, run in groupby(parts, guard.__contains__) if literal)
     content = tuple(token for token in parts if token not in guard and token != SILENCE)
-    return Frame(question, words(question), content, (*runs, run) if run else tuple(runs))
+    return Frame(question, words(question), content, runs)
 
 
 # ---- The search: all programs by rising cost; programs with equal values count once.
@@ -219,10 +213,6 @@ class Search:
 
 def _shares(total: int, number: int) -> Iterator[tuple[int, ...]]:
     """Yield all splits of a cost into `number` positive parts."""
-    if number == 1:
-        if total > 0:
-            yield (total,)
-        return
-    for first in range(1, total - number + 2):
-        for rest in _shares(total - first, number - 1):
-            yield (first, *rest)
+    if total >= number:
+        for cuts in combinations(range(1, total), number - 1):
+            yield tuple(end - start for start, end in pairwise((0, *cuts, total)))

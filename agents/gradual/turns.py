@@ -42,19 +42,12 @@ def fitting(texts: Sequence[str], known: Sequence[EndRule]) -> EndRule | None:
     """Return a rule that fits all texts: a known rule, else a rule by signs, else a rule by length."""
     if len(texts) < ENOUGH:
         return None
-    for rule in known:
-        if all(rule.reached(text) for text in texts):
-            return rule
-    end = texts[0][-1]
-    if len(texts[0]) > 1 and is_sign(end) and all(text[-1] == end for text in texts):
+    rules, end = [*known], texts[0][-1]
+    if len(texts[0]) > 1 and is_sign(end):
         common = [char for char in dict.fromkeys(texts[0][:-1]) if is_sign(char)]
-        for after in [*sorted(common, key=lambda char: char == end), ""]:
-            rule = EndRule(end=end, after=after)
-            if all(rule.reached(text) for text in texts):
-                return rule
-    if len({len(text) for text in texts}) == 1:
-        return EndRule(length=len(texts[0]))
-    return None
+        rules += [EndRule(end=end, after=after) for after in [*sorted(common, key=end.__eq__), ""]]
+    rules.append(EndRule(length=len(texts[0])))
+    return next((rule for rule in rules if all(map(rule.reached, texts))), None)
 
 
 # ---- The conversation

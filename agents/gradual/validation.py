@@ -21,7 +21,7 @@ from typing import Any, Literal, Self
 
 import numpy as np
 
-from gumption.agents.statistics import Estimate
+from gumption.agents.statistics import Estimate, bootstrapped
 from gumption.data import InputError
 from gumption.data.modules import failure, of_module
 from gumption.data.settings import Count, Seed, checked, unknown
@@ -247,20 +247,12 @@ def ratio_of_steps(slow: Steps, quick: Sequence[Steps], limit: int) -> Estimate:
 
     :param slow: by seed. :param quick: by order, by seed; runs of a seed are resampled together.
     """
-    from scipy.stats import bootstrap
-
     arms = [np.array([limit if steps is None else steps for steps in arm], float) for arm in (slow, *quick)]
 
-    def ratio(slow: np.ndarray, *quick: np.ndarray, axis: int = -1) -> Any:
+    def ratio(slow: np.ndarray, *quick: np.ndarray, axis: int) -> Any:
         return np.median(slow, axis=axis) / np.median(np.concatenate(quick, axis=axis), axis=axis)
 
-    value = float(ratio(*arms))
-    if len(slow) < 2:
-        return Estimate(value, np.nan, np.nan)
-    ends: Any = bootstrap(
-        arms, ratio, paired=True, n_resamples=RESAMPLES, method="percentile", rng=np.random.default_rng(0)
-    ).confidence_interval
-    return Estimate(value, float(ends.low), float(ends.high))
+    return Estimate(*map(float, bootstrapped(arms, ratio, 0.95, RESAMPLES, 0, paired=True)))
 
 
 RESAMPLES = 5_000

@@ -308,7 +308,7 @@ class Training(Life):
         vocabulary = HALMAFacts(config.max_opt_len, config.rules).vocabulary if config.has_knowledge else ()
         if config.kg != "none":
             world = worlds.find(config.world)
-            self.knowledge = Knowledge.of_run(folder / KNOWLEDGE, config, world, vocabulary, RELATIONS)
+            self.knowledge = Knowledge.of(config, world, vocabulary, RELATIONS, kept=folder / KNOWLEDGE)
         torch.manual_seed(config.seed)
         self.album = Album(env, device) if config.keeps_places else None
         self.learner = make_learner(config, device, self.album)

@@ -67,7 +67,7 @@ class SB3Setup:
             env, played = self.asked()
             where = env.vocabulary, env.relations
             if begun or kept is None:
-                self.knowledge = Knowledge.of_run(kept, config, worlds.find(config.world), *where, played)
+                self.knowledge = Knowledge.of(config, worlds.find(config.world), *where, played, kept=kept)
             else:
                 self.knowledge = Knowledge.load(kept, *where)
 

@@ -104,11 +104,6 @@ def success_rate(
     return shares(play_tasks(Greedy(policy), env, tasks, draws, seed))
 
 
-def random_slots(env: WordCraftVectorEnv, first: np.ndarray) -> np.ndarray:
-    """Draw one of the occupied slots uniformly."""
-    return env.random_actions()
-
-
 def oracle(env: WordCraftVectorEnv, first: np.ndarray) -> np.ndarray:
     """Return for each environment the slot of a needed ingredient, or of the other one if the first is selected."""
     one, other = env.needed()
@@ -231,7 +226,7 @@ def player_of(
     :raises InputError: "kg_only" or "without_kg" without knowledge.
     """
     if method in ("random", "oracle"):
-        return random_slots if method == "random" else oracle
+        return oracle if method == "oracle" else lambda env, first: env.random_actions()
     if method in ("kg_only", "without_kg") and config.kg == "none" and advice is None:
         raise InputError("this agent has no knowledge to play alone, or to be taken away")
     if method in ("train", "without_kg"):

@@ -479,11 +479,7 @@ def watch(
         if partition or goal:
             raise InputError(f"{run} is a life, which has no goals and no parts: leave out --partition and --goal")
         return LifePlayer(run, life)
-    return _of_run(run, partition or "test", goal, recipe_book)
-
-
-def _of_run(run: Path, partition: str, goal: str | None, recipe_book: str | None) -> PolicyPlayer:
-    """Return a player of a trained run."""
+    partition = partition or "test"
     config, policy = load_policy(run, recipe_book=recipe_book, device="cpu")
     env = WordCraftVectorEnv(1, **SHOWN, **config.env_settings(partition))
     told: dict[str, Any] = {"question": "what to select", "outcome": lambda env: env.last_mix(0) or "selected"}

@@ -62,8 +62,7 @@ class WordCraftSetup(Setup):
         own = config.kg in OWN and not config.kg_rules and not config.kg_beside
         if key not in _latest or not own:  # a user's file may have changed meanwhile
             _latest.clear()
-            made = Knowledge.of_run(
-                None if config.cross_fit else kept,  # held-out scores are not saved
+            made = Knowledge.of(
                 config,
                 self.world,
                 env.vocabulary,
@@ -71,6 +70,7 @@ class WordCraftSetup(Setup):
                 {"recipe_book": env.book, "split": env.split},
                 word_vectors=config.word_vectors,
                 device=self.device,
+                kept=None if config.cross_fit else kept,  # held-out scores are not saved
             )
             if config.cross_fit:
                 made = cross_fitted(made, set_aside_together(env.book, env.split.parameters["mode"]))

@@ -101,11 +101,7 @@ def _of_word(question: str, hidden: Hidden) -> Solution:
 
 
 def _silent_tasks(words: Sequence[str], rules: Rules) -> list[Task]:
-    permuted, asked = drawn(_permuted_letters), _letters_and_signs
-    if rules.whole_alphabet:
-        whole = len(LETTERS)
-        permuted = drawn(lambda draw: {"mapping": dict(zip(LETTERS, draw.sample(LETTERS, whole), strict=True))})
-        asked = partial(_running_text, words)
+    asked = partial(_running_text, words) if rules.whole_alphabet else _letters_and_signs
     return [
         Task(
             "micro1", "one of the allowed characters is always right", drawn(_alphabet), _of_alphabet,
@@ -119,8 +115,9 @@ def _silent_tasks(words: Sequence[str], rules: Rules) -> list[Task]:
             fixed_length=True, requires=("micro1",),
         ),
         Task(
-            "micro3", "letters mean each other, signs mean themselves", permuted, asked,
-            _of_letter, _each_letter, fixed_length=True, requires=("micro2",),
+            "micro3", "letters mean each other, signs mean themselves",
+            drawn(partial(_permuted_letters, rules.whole_alphabet)), asked, _of_letter, _each_letter,
+            fixed_length=True, requires=("micro2",),
         ),
         Task(
             "micro4", "copying a character",
@@ -147,9 +144,9 @@ def _common_letter(draw: Random) -> Hidden:
     return {"mapping": dict.fromkeys(letters, draw.choice(letters))}
 
 
-def _permuted_letters(draw: Random) -> Hidden:
-    letters = draw.sample(LETTERS, 4)
-    return {"mapping": dict(zip(letters, draw.sample(letters, 4), strict=True))}
+def _permuted_letters(whole_alphabet: bool, draw: Random) -> Hidden:
+    letters = LETTERS if whole_alphabet else draw.sample(LETTERS, 4)
+    return {"mapping": dict(zip(letters, draw.sample(letters, len(letters)), strict=True))}
 
 
 def _running_text(words: Sequence[str], hidden: Hidden, draw: Random) -> Iterator[str]:
@@ -260,6 +257,8 @@ def _digits(lengths: Sequence[int], draw: Random) -> str:
 # ---- Micro-tasks 7 to 12: commands about words (A.2.7 to A.2.12).
 
 _PAIRS = ("ab", "ac", "ad", "bc", "bd", "cd")
+#: Operation -> its answer about the letters of two pairs.
+_OF_PAIRS = {"reverse": "{2}{3} {0}{1}", "concatenate": "{0}{1}{2}{3}", "interleave": "{0}{2}{1}{3}"}
 _TRIPLES = ("abc", "acd", "adc", "bcd", "bda", "cdb")
 
 
@@ -332,22 +331,12 @@ said_one_by_one = solving(r"((?:say: [^ .:]+ )+say: [^ .:]+)\.", lambda asked: s
 
 
 two_pairs = repeated(
-    lambda draw: (
-        f"say: {draw.choice(_PAIRS)} say: {draw.choice(_PAIRS)} "
-        f"{draw.choice(('reverse', 'concatenate', 'interleave'))}:{STOP}"
-    )
+    lambda draw: f"say: {draw.choice(_PAIRS)} say: {draw.choice(_PAIRS)} {draw.choice([*_OF_PAIRS])}:{STOP}"
 )
-
-
-def _of_pair(first: str, second: str, operation: str) -> Solution:
-    if operation == "reverse":
-        return short(f"{second} {first}{STOP}")
-    if operation == "concatenate":
-        return short(first + second + STOP)
-    return short("".join(a + b for a, b in zip(first, second, strict=False)) + STOP)
-
-
-pair_made = solving(r"say: (\w\w) say: (\w\w) (reverse|concatenate|interleave):\.", _of_pair)
+pair_made = solving(
+    r"say: (\w\w) say: (\w\w) (reverse|concatenate|interleave):\.",
+    lambda first, second, operation: short(_OF_PAIRS[operation].format(*first, *second) + STOP),
+)
 
 word_and_letter = repeated(
     lambda draw: f"say: {draw.choice(_TRIPLES)} say: {draw.choice('abcd')} {draw.choice(('union', 'exclude'))}:{STOP}"

@@ -35,10 +35,9 @@ class PlanarNoise(NumericNoise):
 
     def ks(self, other: NumericNoise) -> float:
         """Return the largest difference of the two `cdf`: exact for boxes, else refined around the grid maximum."""
-        self._compared(other)
-        assert isinstance(other, PlanarNoise)
-        if self == other:
+        if self._equals(other):
             return 0.0
+        assert isinstance(other, PlanarNoise)
         axes = [candidates(*noises) for noises in zip(*self.bends, *other.bends, strict=True)]
         best = 0.0
         for round_ in range(8):
@@ -82,7 +81,7 @@ class ProductNoise(PlanarNoise):
 
     def w2(self, other: NumericNoise) -> float:
         """:raises InputError: no exact formula is known for a noise with dependent coordinates."""
-        self._compared(other)
+        self._equals(other)
         if not isinstance(other, ProductNoise):
             return other.w2(self)
         return hypot(*(mine.w2(its) for mine, its in zip(self.marginals, other.marginals, strict=True)))
@@ -276,8 +275,7 @@ class RandomEdgeLocation(Location):
 
     def w2(self, other: NumericNoise) -> float:
         """:raises InputError: the other distribution differs; no exact formula is known."""
-        self._compared(other)
-        if self == other:
+        if self._equals(other):
             return 0.0
         raise InputError(
             "RandomEdgeLocation: W2 to another distribution has no exact formula; draw samples of both and measure them"

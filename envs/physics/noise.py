@@ -91,9 +91,11 @@ class NumericNoise(Noise):
         """Return the sum of `log_pdf` over samples."""
         return float(np.sum(self.log_pdf(samples)))
 
-    def _compared(self, other: Any) -> None:
+    def _equals(self, other: Any) -> bool:
+        """Compare two noises. :raises InputError: they differ in dimension."""
         if not isinstance(other, NumericNoise) or other.dimension != self.dimension:
             raise InputError(f"{shown(self)} cannot be compared with {shown(other)}: take noises of one dimension")
+        return self == other
 
 
 class ScalarNoise(NumericNoise):
@@ -148,8 +150,7 @@ class ScalarNoise(NumericNoise):
         Quantiles may be singular at 0, at 1 and at `levels`, so the panels of the integral are halved repeatedly
         towards these; the result is accurate to about 1e-10 of the larger spread.
         """
-        self._compared(other)
-        if self == other:
+        if self._equals(other):
             return 0.0
         assert isinstance(other, ScalarNoise)
         levels = np.unique(np.clip(np.concatenate([[0.0, 1.0], self.levels, other.levels]), 0.0, 1.0))
@@ -164,8 +165,7 @@ class ScalarNoise(NumericNoise):
 
     def ks(self, other: NumericNoise) -> float:
         """Return the largest difference of the two `cdf`, refined around the largest differences on a grid."""
-        self._compared(other)
-        if self == other:
+        if self._equals(other):
             return 0.0
         assert isinstance(other, ScalarNoise)
         x = candidates(self, other)

@@ -5,6 +5,7 @@ unused slots of a scene are absent. The order of slots depends only on factors, 
 a scene alone and in a batch.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from copy import copy
 from dataclasses import dataclass
@@ -65,21 +66,17 @@ class Layout:
     @staticmethod
     def of(scenes: Iterable[Scene]) -> "Layout":
         """Return a layout that fits each of the scenes."""
-        most: dict[frozenset[type[Factor]], int] = {}
+        most = Counter[frozenset[type[Factor]]]()
         corners = 3
         laws: list[tuple[Any, ...]] = []
         for scene in scenes:
             if scene.sim.rules not in laws:
                 laws.append(scene.sim.rules)
-            counts: dict[frozenset[type[Factor]], int] = {}
-            for entity in _with_floor(scene):
-                key = _signature(entity)
-                counts[key] = counts.get(key, 0) + 1
+            most |= Counter(map(_signature, _with_floor(scene)))
+            for entity in scene.entities:
                 shape = entity.factors.get(Shape)
                 if shape is not None and shape["kind"] == "polygon":
                     corners = max(corners, len(shape["vertices"]))
-            for key, count in counts.items():
-                most[key] = max(most.get(key, 0), count)
         groups, start = [], 0
         for key in sorted(most, key=lambda each: (Velocity not in each, sorted(one.__name__ for one in each))):
             groups.append(Group(key, start, start + most[key]))

@@ -83,11 +83,8 @@ class Memory(TransitionMemory):
         path = Path(folder) / LEVELS
         content = read_sealed(path, advice="restore it from a copy")
         try:
-            levels, types, scenes = (
-                tuple(map(str, content["levels"])),
-                tuple(map(str, content["types"])),
-                content["hash"],
-            )
+            levels, types = (tuple(map(str, content[name])) for name in ("levels", "types"))
+            scenes = content["hash"]
         except (KeyError, TypeError) as error:
             raise InputError(f"{path}: no lists of levels and types ({error}); restore it from a copy") from None
         records, things = memory.records, memory.layout.settings["things"]

@@ -337,9 +337,7 @@ class RecipeBook:
     def component(self) -> np.ndarray:
         """((N+1)**2,) bool, index product * (N+1) + x: x is an ingredient of the product or the product itself."""
         size = len(self.entities) + 1
-        table = np.eye(size, dtype=bool)
-        for column in (0, 1):
-            table[self.recipes[:, 2] + 1, self.recipes[:, column] + 1] = True
+        table = np.eye(size, dtype=bool) | self.goes_into(1).reshape(size, size)
         table[0] = False
         return table.reshape(-1)
 
@@ -347,23 +345,21 @@ class RecipeBook:
     def goes_into(self, mixes: Count) -> np.ndarray:
         """Return ((N+1)**2,) bool, index product * (N+1) + x: at most `mixes` mixes can lead from x, with other
         entities, to the product."""
-        while len(self._goes_into) < mixes:
-            size = len(self.entities) + 1
-            if not self._goes_into:
-                table = np.zeros((size, size), dtype=bool)
-                for column in (0, 1):
-                    table[self.recipes[:, 2] + 1, self.recipes[:, column] + 1] = True
-            else:
-                one, before = (each.reshape(size, size) for each in (self._goes_into[0], self._goes_into[-1]))
-                table = before | (one.astype(np.float32) @ before.astype(np.float32) > 0)
-            if self._goes_into and np.array_equal(table.reshape(-1), self._goes_into[-1]):
-                return self._goes_into[-1]  # further mixes change nothing
-            self._goes_into.append(table.reshape(-1))
-        return self._goes_into[mixes - 1]
+        tables, size = self._goes_into, len(self.entities) + 1
+        while len(tables) < mixes:
+            one, before = (each.reshape(size, size) for each in (tables[0], tables[-1]))
+            table = before | (one.astype(np.float32) @ before.astype(np.float32) > 0)
+            if np.array_equal(table, before):
+                return tables[-1]  # further mixes change nothing
+            tables.append(table.reshape(-1))
+        return tables[mixes - 1]
 
     @cached_property
     def _goes_into(self) -> list[np.ndarray]:
-        return []
+        table = np.zeros((len(self.entities) + 1,) * 2, dtype=bool)
+        for column in (0, 1):
+            table[self.recipes[:, 2] + 1, self.recipes[:, column] + 1] = True
+        return [table.reshape(-1)]
 
     @checked
     def makes(self, target: np.ndarray, a: np.ndarray, b: np.ndarray) -> np.ndarray:

@@ -93,10 +93,7 @@ class Split:
         check("partition", partition, Partition)
         if partition == "all":
             return np.unique(np.concatenate([self.of("tasks", part) for part in PARTS]))
-        chosen = self.of("tasks", partition)
-        if not len(chosen):
-            raise InputError(self._lacks(partition))
-        return chosen
+        return self._some("tasks", partition)
 
     def recipes(self, partition: str) -> np.ndarray:
         """Return (n, 3) int64 rows of the recipes of a part: "train", "validation" or "test".
@@ -104,10 +101,7 @@ class Split:
         :raises InputError: unknown part, or a part that the split does not have.
         """
         check("partition", partition, Literal["train", "validation", "test"])
-        chosen = self.of("recipes", partition)
-        if not len(chosen):
-            raise InputError(self._lacks(partition))
-        return chosen
+        return self._some("recipes", partition)
 
     def known_recipes(self, partition: str) -> np.ndarray | None:
         """Return (n, 3) int64 rows of the recipes in force in a partition: training recipes in "train", training and
@@ -126,14 +120,17 @@ class Split:
         found = getattr(self, f"{part}_{kind}")
         return getattr(self, f"train_{kind}")[:0] if found is None else found
 
-    def _lacks(self, part: str) -> str:
+    def _some(self, kind: Kind, part: str) -> np.ndarray:
+        if len(rows := self.of(kind, part)):
+            return rows
         mode = self.parameters["mode"]
+        why = f"the split {mode!r} has no {part} part; use partition='train'"
         if part == "validation" and mode != "none" and self.validation_tasks is None:
-            why = "is a part of training here" if self.format is SECOND else "was not made"
-            return (
-                f"the split {mode!r} has no validation part: it {why}; gumption splits wordcraft makes a file with one"
+            how = "is a part of training here" if self.format is SECOND else "was not made"
+            why = (
+                f"the split {mode!r} has no validation part: it {how}; gumption splits wordcraft makes a file with one"
             )
-        return f"the split {mode!r} has no {part} part; use partition='train'"
+        raise InputError(why)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the split as JSON, atomically: to a temporary file that is then renamed."""

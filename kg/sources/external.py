@@ -12,7 +12,8 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from itertools import islice
+from itertools import groupby, islice
+from operator import itemgetter
 from os import PathLike
 from pathlib import Path, PurePosixPath
 from typing import IO, TYPE_CHECKING
@@ -161,19 +162,14 @@ def _write(facts: Iterable[WeightedFact], tally: Tally, facts_out: IO[bytes], we
 
 def _merged(facts: Iterable[WeightedFact], tally: Tally) -> Iterator[tuple[str, str, dict[str, float]]]:
     """Yield (subject, relation, object -> weight) for each run of facts with the same subject and relation."""
-    present: tuple[str, str] | None = None
-    objects: dict[str, float] = {}
-    for subject, relation, object_, weight in facts:
-        if (subject, relation) != present:
-            if present is not None:
-                yield *present, objects
-            present, objects = (subject, relation), {}
-        if object_ in objects:
-            tally.drop(REPEATED)
-            weight = max(weight, objects[object_])
-        objects[object_] = weight
-    if present is not None:
-        yield *present, objects
+    for (subject, relation), run in groupby(facts, key=itemgetter(0, 1)):
+        objects: dict[str, float] = {}
+        for _, _, object_, weight in run:
+            if object_ in objects:
+                tally.drop(REPEATED)
+                weight = max(weight, objects[object_])
+            objects[object_] = weight
+        yield subject, relation, objects
 
 
 def _row(triple: Triple) -> bytes:

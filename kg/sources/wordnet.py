@@ -10,6 +10,7 @@ import io
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import takewhile
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,10 +22,9 @@ from gumption.data.settings import checked
 from .external import Imported, Tally, WeightedFact, store
 
 if TYPE_CHECKING:
-    from gumption.kg.graph import KnowledgeGraph
-
-if TYPE_CHECKING:
     from nltk.corpus.reader.wordnet import WordNetCorpusReader
+
+    from gumption.kg.graph import KnowledgeGraph
 
 HAS_LEMMA = "hasLemma"
 # Relation -> method of nltk's Synset; the comments are names in WN18RR.
@@ -160,10 +160,6 @@ def _about_synset(synset: Any) -> Iterator[WeightedFact]:
 
 def notice(file: Path) -> str:
     """Read the licence at the top of a database file, whose lines begin with two spaces and a number."""
-    lines = []
     with file.open(encoding="utf-8", errors="replace") as content:
-        for line in content:
-            if not line.startswith("  "):
-                break
-            lines.append(line.split(maxsplit=1)[1].strip() if len(line.split()) > 1 else "")
-    return "\n".join(lines)
+        lines = takewhile(lambda line: line.startswith("  "), content)
+        return "\n".join("".join(line.split(maxsplit=1)[1:]).strip() for line in lines)

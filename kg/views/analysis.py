@@ -4,7 +4,7 @@ Every function takes the result of `KnowledgeGraph.arrays`, a vocabulary and (n,
 results are sorted and do not depend on the order of the rows.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Annotated
@@ -86,19 +86,6 @@ class Neighbourhood:
     @property
     def centre(self) -> str:
         return self.entities[0]
-
-
-def merged(parts: Sequence[tuple[Vocabulary, np.ndarray]]) -> tuple[Vocabulary, np.ndarray]:
-    """Return the arrays of the union of several graphs."""
-    vocabulary = Vocabulary(
-        sorted({label for part, _ in parts for label in part.entities}),
-        sorted({label for part, _ in parts for label in part.relations}),
-    )
-    rows = [np.empty((0, 3), dtype=np.int64)]
-    for part, ids in parts:
-        entities, relations = vocabulary.entity_ids(part.entities), vocabulary.relation_ids(part.relations)
-        rows.append(np.column_stack([entities[ids[:, 0]], relations[ids[:, 1]], entities[ids[:, 2]]]))
-    return vocabulary, np.unique(np.concatenate(rows), axis=0)
 
 
 def graph_statistics(vocabulary: Vocabulary, ids: np.ndarray) -> GraphStatistics:

@@ -81,7 +81,7 @@ def draw_neighbourhood(part: Neighbourhood, path: str | os.PathLike[str]) -> Non
         if path.suffix == ".html":
             content = page(scene).encode()
         else:
-            content = _rendered(*_neighbourhood_figure(scene), path.suffix)
+            [content] = rendered(*_neighbourhood_figure(scene), path.suffix)
     write_bytes(path, content)
 
 
@@ -105,7 +105,7 @@ def draw_statistics(statistics: GraphStatistics, path: str | os.PathLike[str]) -
         _draw_relations(right, statistics)
 
     with _missing_characters(path):
-        content = _rendered(draw, (8.6, max(3.2, 1.2 + 0.2 * rows)), path.suffix, layout="constrained")
+        [content] = rendered(draw, (8.6, max(3.2, 1.2 + 0.2 * rows)), path.suffix, layout="constrained")
     write_bytes(path, content)
 
 
@@ -460,17 +460,24 @@ def _draw_relations(axis: Axes, statistics: GraphStatistics) -> None:
     axis.set_title(f"Relations, {more} smaller ones left out" if more else "Relations", fontsize=10, loc="left")
 
 
-def _rendered(draw: Callable[[Figure], None], size: tuple[float, float], suffix: str, layout: Any = None) -> bytes:
+def rendered(
+    draw: Callable[[Figure], None], size: tuple[float, float], *suffixes: str, layout: Any = None, dpi: int = 200
+) -> list[bytes]:
+    """Return the content of a file of each suffix, .png or .svg, with the same figure.
+
+    :param draw: draws into the figure. :param size: in inches.
+    """
     import matplotlib
     from matplotlib.figure import Figure
 
-    metadata = {".png": {"Software": None}, ".svg": {"Date": None, "Creator": None}}[suffix]
-    content = BytesIO()
+    metadata = {".png": {"Software": None}, ".svg": {"Date": None, "Creator": None}}
+    contents = [BytesIO() for _ in suffixes]
     with matplotlib.rc_context(_STYLE):
         figure = Figure(figsize=size, layout=layout)
         draw(figure)
-        figure.savefig(content, format=suffix[1:], dpi=200, metadata=metadata)
-    return content.getvalue()
+        for content, suffix in zip(contents, suffixes, strict=True):
+            figure.savefig(content, format=suffix[1:], dpi=dpi, metadata=metadata[suffix])
+    return [content.getvalue() for content in contents]
 
 
 @contextmanager

@@ -152,8 +152,8 @@ def path(
 def _read(source: str, *named: str) -> tuple[Arrays, Arrays, set[str], list[str]]:
     """Return the facts that a command shows; the facts to read recipes from, of all graphs or of #NAME; the shown
     entities that are nodes of n-ary facts (subjects in graphs of recipe nodes); and the entities of these names."""
+    from gumption.kg.facts import FactTable
     from gumption.kg.names import Names
-    from gumption.kg.views.analysis import merged
 
     graph, name = open_graph(source)
     with graph:
@@ -168,7 +168,7 @@ def _read(source: str, *named: str) -> tuple[Arrays, Arrays, set[str], list[str]
             drawn = names if name is None else [name]
             nodes = {fact[0] for each in drawn if each.endswith(node_endings()) for fact in graph.triples(graph=each)}
             return everything, everything, nodes, labels
-        return merged([graph.arrays(each) for each in chosen]), everything, set(), labels
+        return FactTable.joined([FactTable(*graph.arrays(each)) for each in chosen]).arrays(), everything, set(), labels
 
 
 def _recipes(arrays: Arrays) -> Recipes:

@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 
 from gumption.data import InputError
 from gumption.kg import KnowledgeGraph, Vocabulary
+from gumption.kg.facts import FactTable
 from gumption.kg.views.analysis import (
     components,
     degrees,
     graph_statistics,
-    merged,
     neighbourhood,
     relation_statistics,
     shortest_path,
@@ -199,10 +199,8 @@ def test_merged_graphs_have_each_fact_once():
     graph.add(FAMILY[:8], graph="one")
     graph.add(FAMILY[5:], graph="two")
     graph.add([("x", "y", "z")], graph="three")
-    vocabulary, ids = merged([graph.arrays("two"), graph.arrays("one")])
+    vocabulary, ids = FactTable.joined([FactTable(*graph.arrays("two")), FactTable(*graph.arrays("one"))]).arrays()
     assert vocabulary.ids_to_triples(ids) == sorted(FAMILY)
-    vocabulary, ids = merged([])
-    assert (vocabulary.entities, ids.shape) == ((), (0, 3))
 
 
 def test_bad_input_is_told():
