@@ -101,7 +101,7 @@ class RandomTries(Scripts):
         allowed = np.flatnonzero(batch.tables.data.allowed[batch.tables.rows[i]])
         one = other = -1
         for k in range(self.tries):
-            able = [disc for disc in range(hand.many) if hand.where[disc] == STORED or hand.can_take(disc)]
+            able = hand.able
             if not able or hand.many < 2 or not len(allowed):
                 return
             if k % 2 == 0 or one not in able:  # each pair twice, at two distances
@@ -144,10 +144,10 @@ def covered(areas: Sequence[Sequence[float]], room: float = 0.0) -> np.ndarray:
 
 
 def _within(corners: np.ndarray, count: int) -> np.ndarray:
-    """Return (SIDE, SIDE) bool: the map point lies inside a polygon."""
+    """Return (SIDE, SIDE) bool: the map point lies inside a polygon (V, 2), whose first `count` corners count."""
     inside, low, high = np.zeros((SIDE, SIDE), dtype=bool), corners[:count].min(0), corners[:count].max(0)
-    for x, y in np.argwhere(((low <= GROUND) & (high >= GROUND)).all(-1)).tolist():
-        inside[x, y] = area_distance(*GROUND[x, y], corners, count) == 0.0
+    for cell in map(tuple, np.argwhere(((low <= GROUND) & (high >= GROUND)).all(-1))):
+        inside[cell] = area_distance(GROUND[cell][0], GROUND[cell][1], corners, count) == 0.0
     return inside
 
 
@@ -188,7 +188,8 @@ class GraphPlayer(Scripts):
         "none", no fact and no curve, so that the values of tries are drawn at random.
         :param seed: draws the hypotheses that are compared in discovery."""
         super().__init__(lambda batch, i: self.tables[i].script())
-        self.curves, self.known, self.seed = curves, known, seed
+        self.curves, self.seed = curves, seed
+        self.known: Known = known
         self.learned = learned and learned.knowing(known)
         self.tables: list[Any] = []
 
@@ -275,7 +276,7 @@ class TablePlayer:
                 if not self._open_goals():
                     return
                 continue
-            able = [disc for disc in range(hand.many) if hand.where[disc] == STORED or hand.can_take(disc)]
+            able = hand.able
             near = [(disc, area) for discs, area in goals for disc in discs if disc in able and len(self._free(area))]
             if near:
                 yield from self._carry(near[0][0], self._free(near[0][1]))
@@ -303,7 +304,8 @@ class TablePlayer:
 
     def _inside(self) -> np.ndarray:
         """Return (T, M) bool: the disc's place is inside the target."""
-        return np.array([[area_distance(x, y, *area) == 0.0 for x, y in self.hand.place] for area in self.areas])
+        place = self.hand.place.tolist()
+        return np.array([[area_distance(x, y, at, many) == 0.0 for x, y in place] for at, many in self.areas])
 
     def _free(self, area: int) -> np.ndarray:
         """Return the points of an area at which the hand may put a disc."""
@@ -351,7 +353,7 @@ class TablePlayer:
     def _choice(self, goals: Any, able: Sequence[int]) -> tuple[int, int, int, int] | None:
         """Return the try with the highest value: (acting disc, other disc, point to put it or -1, point to hold). The
         value of a probe, which serves no goal, is the discounted value of the best try once the pair is known."""
-        kinds, levels = self._believed()
+        believed = self._believed()
         best, chosen, spent = NOTHING, None, None
         self.compared: list[tuple[tuple[int, int], float, np.ndarray]] = []
         for discs, area in goals:
@@ -363,17 +365,18 @@ class TablePlayer:
                 for one in able:
                     if one == other or one in self.golden:
                         continue
-                    pair, believed = (one, other), (kinds[one, other], levels[one, other])
-                    options = [(aim, *self._values(aim, pair, *believed))]
-                    known = LATER * options[0][2]  # value of the pair once its effect is known
-                    if moves and known > best and self._asks(pair):
-                        options.append((probes, known * self._values(probes, pair, *believed)[0], 0.0))
-                    for tries, value, _ in options:
-                        if len(value) and value.max() > NOTHING:
-                            self.compared.append((pair, float(value.max()), kinds[pair]))
-                        if len(value) and value.max() > best:
+                    pair = one, other
+                    kinds, levels = believed[0][pair], believed[1][pair]
+                    values, known = self._values(aim, pair, kinds, levels)
+                    options = [(aim, values)]
+                    if moves and LATER * known > best and self._asks(pair):
+                        options.append((probes, LATER * known * self._values(probes, pair, kinds, levels)[0]))
+                    for tries, value in options:
+                        if (most := float(value.max(initial=0.0))) > NOTHING:
+                            self.compared.append((pair, most, kinds))
+                        if most > best:
                             k = int(value.argmax())
-                            best, chosen = float(value[k]), (one, other, int(tries.put[k]), int(tries.hold[k]))
+                            best, chosen = most, (one, other, int(tries.put[k]), int(tries.hold[k]))
                             spent = self.spent[tries.key, one, other], k
         if spent is not None:
             spent[0][spent[1]] = True
@@ -457,55 +460,50 @@ TRIES = 32  # tries on each table of tool use
 FACTS, EFFECTS = "curves.nq", "effects.nq"  # in the folder of knowledge
 
 
-def lived_on(config: ProbSolConfig, tasks: Sequence[Task]) -> tuple[list[Task], list[Task]]:
-    """Return the tasks of tool use and of discovery in which the tries of a config are made, both with that number,
-    rounded up to whole tasks: `TRIES` on each, or all meetings of its discs.
+def lived_on(config: ProbSolConfig, tasks: Sequence[Task]) -> list[Task]:
+    """Return the tasks of a run's tries, discovery last. Both these and the others have the number of tries, rounded up
+    to whole tasks: all meetings of a task's discs, or `TRIES`.
 
     :param tasks: the training tasks.
-
     :raises InputError: a task of another family; discovery tasks that all have dark areas or walls.
     """
-    rng = np.random.default_rng(config.seed)
-    if others := [task for task in tasks if task.family not in ACTING + DISCOVERY]:
-        plays = ", ".join(ACTING + DISCOVERY)
-        raise InputError(
-            f"the task {others[0].name!r} is of the family {others[0].family}; agent='graph' plays {plays}"
-        )
-    acted, probed = ([task for task in tasks if task.family in families] for families in (ACTING, DISCOVERY))
-    order = np.resize(rng.permutation(len(acted)), -(-config.tries // TRIES) if acted else 0)
-    clear = [task for task in probed if not task.inaccessible and not task.walls]
-    if probed and not clear:
-        raise InputError(
-            f"the task {probed[0].name!r} has dark areas or walls, where discs of a meeting get lost: name a task "
-            "without them, too, such as findthediff/generated"
-        )
-    shuffled = rng.permutation(len(clear))
-    meetings = np.array([discovery.meetings_of(clear[k]) for k in shuffled], dtype=np.int64)
-    whole, rest = divmod(config.tries, int(meetings.sum())) if probed else (0, 0)
-    last = int(np.cumsum(meetings).searchsorted(rest)) + 1 if rest else 0
-    met = [*np.tile(shuffled, whole), *shuffled[:last]]
-    return [acted[k] for k in order], [clear[k] for k in met]
+    rng, chosen = np.random.default_rng(config.seed), list[Task]()
+    for task in tasks:
+        if task.family not in ACTING + DISCOVERY:
+            plays = ", ".join(ACTING + DISCOVERY)
+            raise InputError(f"the task {task.name!r} is of the family {task.family}; agent='graph' plays {plays}")
+    for families in (ACTING, DISCOVERY):
+        mine = [task for task in tasks if task.family in families]
+        clear = [task for task in mine if families == ACTING or not (task.inaccessible or task.walls)]
+        if mine and not clear:
+            raise InputError(
+                f"the task {mine[0].name!r} has dark areas or walls, where discs of a meeting get lost: name a task "
+                "without them, too, such as findthediff/generated"
+            )
+        order = np.resize(rng.permutation(len(clear)), config.tries if clear else 0)
+        many = [TRIES if families == ACTING else discovery.meetings_of(clear[k]) for k in order]
+        chosen += [clear[k] for k in order[: np.cumsum(many).searchsorted(config.tries) + 1]]
+    return chosen
 
 
-def live(
-    config: ProbSolConfig, acted: Sequence[Task], probed: Sequence[Task], folder: Path
-) -> tuple[int, discovery.Learned | None]:
+def live(config: ProbSolConfig, tasks: Sequence[Task], folder: Path) -> tuple[int, discovery.Learned | None]:
     """Make the tries of a config on tasks from `lived_on`; store the transitions in FOLDER/memory. Return the number of
     tries, and the knowledge from meetings."""
+    acting = sum(task.family in ACTING for task in tasks)
     batch = ProbSolVectorEnv(
-        len(acted) + len(probed), task=[*acted, *probed], order="sequential", autoreset_mode="Disabled", quiz=False,
-        laws=config.laws, trial_number=TRIES, max_actions=discovery.MOST_ACTIONS,
+        len(tasks), task=tasks, order="sequential", autoreset_mode="Disabled", quiz=False, laws=config.laws,
+        trial_number=TRIES, max_actions=discovery.MOST_ACTIONS,
     )  # fmt: skip
     shutil.rmtree(folder / FOLDER, ignore_errors=True)
     env = RecordMemory(batch, folder / FOLDER)
     env.reset(seed=config.seed)
     trying, meeting = RandomTries(config.seed, TRIES), discovery.Curious(config.seed)
-    for _ in steps(batch, Scripts(lambda batch, i: (trying if i < len(acted) else meeting).write(batch, i))):
+    for _ in steps(batch, Scripts(lambda batch, i: (trying if i < acting else meeting).write(batch, i))):
         pass
     env.close()
-    rows = [(i - len(acted), *row) for i, *row in meeting.rows]
-    learned = discovery.Learned.of(discovery.arranged(probed, rows, meeting.outcomes)) if probed else None
-    return len(acted) * TRIES + len(rows), learned
+    rows = [(i - acting, *row) for i, *row in meeting.rows]
+    learned = discovery.Learned.of(discovery.arranged(tasks[acting:], rows, meeting.outcomes)) if rows else None
+    return acting * TRIES + len(rows), learned
 
 
 def curves_of_run(folder: Path) -> tuple[Curves, list[str]]:
@@ -537,13 +535,13 @@ class Living(Learner):
         return self.made
 
     def learn(self, bar: Bar) -> None:
-        self.made, self.learned = live(self.config, *self.on, self.folder)
+        self.made, self.learned = live(self.config, self.on, self.folder)
         (self.folder / KNOWLEDGE).mkdir(exist_ok=True)
         graph = KnowledgeGraph()
         if self.learned is not None:
             self.learned.effects.to_graph(graph, "own", self.learned.named)
             graph.save(self.folder / KNOWLEDGE / EFFECTS)
-        if self.on[0]:
+        if self.on[0].family in ACTING:
             graph, (self.curves, names) = KnowledgeGraph(), curves_of_run(self.folder)
             self.curves.to_graph(graph, "own", names)
             graph.save(self.folder / KNOWLEDGE / FACTS)
@@ -583,10 +581,7 @@ def knowledge_of_run(folder: Path, tensors: dict[str, torch.Tensor]) -> tuple[Cu
 
 @dataclass(frozen=True)
 class GraphRun:
-    """A run of the agent "graph"; fields as in `training.ProbSolRun`.
-
-    :ivar curves, learned: see `GraphPlayer`.
-    """
+    """A run of the agent "graph"; fields as in `training.ProbSolRun`. :ivar curves, learned: see `GraphPlayer`."""
 
     config: ProbSolConfig
     final: dict[str, float]

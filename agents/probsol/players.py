@@ -312,6 +312,11 @@ class Hand:
         used = self.tables.actions[self.i] + self.tables.refused[self.i]
         return int(self.batch.settings.max_actions - used) - RESERVE
 
+    @property
+    def able(self) -> list[int]:
+        """Return the discs that the empty hand can take from the table or the side bar."""
+        return [disc for disc in range(self.many) if self.where[disc] == STORED or self.can_take(disc)]
+
     def can_take(self, disc: int) -> bool:
         """Return whether the empty hand can take a disc."""
         return bool(self.tables.mask()[self.i, disc + self.tables.discs * (self.where[disc] == PLACED)])

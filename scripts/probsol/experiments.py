@@ -203,7 +203,10 @@ class DiscoveryRuns(Kind):
         "facts": figure("facts", ",.0f"),
         "s a run": figure("wall_s", ".0f"),
     }
-    code = ("envs/probsol", "envs/physics", "agents/probsol/discovery.py", "agents/probsol/players.py", "kg/effects.py")
+    code = (
+        "envs/probsol", "envs/physics", "agents/probsol/discovery.py", "agents/probsol/lived.py",
+        "agents/probsol/players.py", "kg/effects.py",
+    )  # fmt: skip
     drawn = ("solved", "solved", "tasks solved")
 
     def measure(self, job: Job, progress: bool) -> dict[str, Any]:
@@ -532,7 +535,7 @@ _GRAPH = Experiment(
     "Goal: an AUCCESS of .90 in Fishing and .55 in Curling, .85 of it with laws reversed, the same with names "
     "shuffled; false facts and knowledge taken away fall.",
     "Ten trials a task; each seed has test tasks of its own, all of fold 0, whose validation tasks chose the constants "
-    "of the search. The agent makes its tries on training tasks of both families: it puts a disc down, holds another "
+    "of the search. The agent makes its tries on training tasks of Fishing and Curling: it puts a disc down, holds another "
     "one near it, and sees where the first ends. Curves and rules come from these tries alone. With laws reversed it "
     "lives and is tested under opposite laws, in which a task may have no solution. The oracle plays the recorded "
     "solutions.",
