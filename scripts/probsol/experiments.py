@@ -535,10 +535,10 @@ _GRAPH = Experiment(
     "Goal: an AUCCESS of .90 in Fishing and .55 in Curling, .85 of it with laws reversed, the same with names "
     "shuffled; false facts and knowledge taken away fall.",
     "Ten trials a task; each seed has test tasks of its own, all of fold 0, whose validation tasks chose the constants "
-    "of the search. The agent makes its tries on training tasks of Fishing and Curling: it puts a disc down, holds another "
-    "one near it, and sees where the first ends. Curves and rules come from these tries alone. With laws reversed it "
-    "lives and is tested under opposite laws, in which a task may have no solution. The oracle plays the recorded "
-    "solutions.",
+    "of the search. The agent makes its tries on training tasks of Fishing and Curling: it puts a disc down, holds "
+    "another one near it, and sees where the first ends. Curves and rules come from these tries alone. With laws "
+    "reversed it lives and is tested under opposite laws, in which a task may have no solution. The oracle plays the "
+    "recorded solutions.",
     base={"agent": "graph", "task": ("fishing/generated", "curling/generated"), "eval_tasks": 10, "fold": 0},
     at_work={
         f"ProbSol: {family}, AUCCESS": of_panel(
