@@ -17,7 +17,7 @@ PPO = "ppo"
 @settings
 class ProbSolConfig(KnowledgeConfig):
     """MaskablePPO of sb3-contrib on the training part of some tasks, or the agent "graph", which has no network: it
-    tries pairs of discs there, and plays tool use by facts of what its tries moved.
+    tries pairs of discs there, and plays by facts of what its tries moved.
 
     Validation tasks of fold 0, seed 0, chose the settings. Share solved in one trial after 50,000, 100,000, 150,000 and
     200,000 steps: Fishing .04, .22, .39, .42, FindTheDiff .02, .04, .03, .05, Curling .02, 0, .07, .09; random actions
@@ -30,7 +30,8 @@ class ProbSolConfig(KnowledgeConfig):
 
     :ivar world: probsol.
     :ivar agent: ppo or graph. Of the other settings graph reads task, fold, laws, tries, eval_tasks and seed.
-    :ivar tries: of the agent graph, 32 on each of its training tasks; rounded up to whole tasks.
+    :ivar tries: of the agent graph, 32 on each of its training tasks, and in discovery all meetings of two discs, from
+        60 with 6 discs to 180 with 10; rounded up to whole tasks.
     :ivar task: the training tasks: fishing/generated, designed tasks (fishing, fishing/0), generated for all families,
         files; commas between several.
     :ivar fold: which of the ten splits of generated tasks, 0 to 9.

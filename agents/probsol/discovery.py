@@ -21,21 +21,20 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from gymnasium.vector import AutoresetMode
 
+from gumption.agents.watch import Candidate, Choice, Score
 from gumption.envs.probsol.engine import CENTRES, CHECK, POINTS, PUT_DOWN, TURN, TURN_BACK
 from gumption.envs.probsol.env import ProbSolVectorEnv
 from gumption.envs.probsol.generators import generate
 from gumption.envs.probsol.geometry import PLACED, STORED
 from gumption.envs.probsol.memory import visible
 from gumption.envs.probsol.quiz import COMPARED, DIPOLE, LARGEST, PAIR, SMALLEST, disc_label, is_right, property_facts
-from gumption.envs.probsol.tasks import DISCOVERY, GRID, Laws, Task
+from gumption.envs.probsol.tasks import CELL, DISCOVERY, GRID, Laws, Task
 from gumption.envs.record_memory import RecordMemory
 from gumption.kg.effects import Effects, Lived
 
-from .lived import Hand
-from .players import Script, Scripts, nearest_open, play
+from .players import Hand, Script, Scripts, nearest_open, play
 
 Discs = Literal["monopoles", "with dipoles"]
-Known = Literal["lived", "false", "none"]
 #: Property in a quiz -> its index in the comparisons, `COMPARED`.
 TRAITS = {"mass": 0, "magnetism": 1, "polarity": 2}
 #: Distances of two discs that meet, in cells of 12 px; each distance is a way to meet.
@@ -64,6 +63,10 @@ WORTH = 0.003
 MOST_MEETINGS = 40
 #: Most actions of a meeting: store two discs, look at two, put both down. An answer takes two per disc, and CHECK.
 LONGEST_MEETING = 4 + 2 * 8 + 4
+#: Limit of actions of a trial in which the agent makes all of a table's meetings.
+MOST_ACTIONS = 10_000
+#: Number of meetings that a picture of a choice compares.
+SHOWN = 8
 
 
 def find_tasks(discs: Discs, many: int, first: int) -> list[Task]:
@@ -105,6 +108,11 @@ class Meeting(NamedTuple):
 #: The outcome of a meeting: movements of the first and the second disc in tenths of px, along the line of the two and
 #: across it, and steps until they rested.
 Outcome = tuple[int, ...]
+
+
+def meetings_of(task: Task) -> int:
+    """Return the number of possible meetings of a task's discs."""
+    return len(task.objects) * (len(task.objects) - 1) * len(CELLS)
 
 
 class Hands(Hand):
@@ -186,9 +194,8 @@ class Curious(Scripts):
 
     def _script(self, batch: ProbSolVectorEnv, i: int) -> Script:
         hands, rng = Hands(batch, i), np.random.default_rng([self.seed, i, 17])
-        every = [
-            (*pair, way) for pair in permutations(range(len(batch.task(i).objects)), 2) for way in range(len(CELLS))
-        ]
+        pairs = permutations(range(len(batch.task(i).objects)), 2)
+        every = [(*pair, way) for pair in pairs for way in range(len(CELLS))]
         for k in rng.permutation(len(every))[: self.meetings].tolist():
             yield from hands.meet(*every[k])
             self.rows.append((i, *every[k]))
@@ -288,6 +295,7 @@ class Learned:
     :ivar value, p: (W, K, K, L) the likeliest outcomes of two kinds and their shares; 0 if they never met in this way.
     :ivar traits: (K, 3) the levels of each kind. :ivar prior: (K,) the prior probability of each kind.
     :ivar sizes: (family, number of discs in the answer) -> number of tasks.
+    :ivar met: the arrays of `arranged`, from which the rest is computed.
     """
 
     effects: Effects
@@ -298,6 +306,53 @@ class Learned:
     traits: np.ndarray
     prior: np.ndarray
     sizes: Mapping[tuple[str, int], int]
+    met: Mapping[str, np.ndarray]
+
+    @classmethod
+    def of(cls, met: Mapping[str, np.ndarray]) -> Learned:
+        """Count the effects of kinds on each other in the meetings that `arranged` returns."""
+        rows, size = met["rows"], tuple(met["size"].tolist())
+        K, outcome, ends = int(np.prod(size)), rows[:, 4], np.cumsum(met["many"])
+        kinds = met["kinds"][(ends - met["many"])[rows[:, :1]] + rows[:, 1:3]]
+        effects = Effects.fit(
+            Lived(
+                thing=np.ones((len(rows), 1), dtype=np.int64),
+                before=_state(kinds, 0 * outcome),
+                after=_state(np.full_like(kinds, -1), outcome),
+                action=rows[:, 3:4] + 1,
+                episode=rows[:, 0],
+                carried=np.ones(len(rows), dtype=bool),
+            )
+        )
+        pairs = np.indices((K, K)).reshape(2, -1).T
+        ways = np.broadcast_to(np.arange(len(CELLS))[:, None] + 1, (len(pairs), len(CELLS), 1))
+        states = _state(pairs, np.zeros(len(pairs), dtype=np.int64))
+        expected = effects.predict(np.ones((len(pairs), 1), dtype=np.int64), states, ways, LIKELIEST)
+        value, p = (part[:, :, 0, 2].swapaxes(0, 1).reshape(len(CELLS), K, K, LIKELIEST) for part in expected[:2])
+        tables = np.split(met["kinds"], ends[:-1])
+        prior = np.bincount(np.concatenate([np.unique(mine) for mine in tables]), minlength=K) + PRIOR
+        sizes: Counter[tuple[str, int]] = Counter()
+        for family, mine in zip(met["family"].tolist(), tables, strict=True):
+            alike = int(np.bincount(mine).max())
+            sizes[DISCOVERY[family], alike if family else len(mine) - alike] += 1
+        numbers = {tuple(outcome): k + 1 for k, outcome in enumerate(met["outcomes"].tolist())}
+        traits = np.stack(np.unravel_index(np.arange(K), size), axis=1)
+        return cls(effects, numbers, np.bincount(rows[:, 4]), value, p, traits, prior / prior.sum(), sizes, met)
+
+    def named(self, slot: int, value: int) -> str:
+        """Name a value of a meeting: the kind of its first or second disc, or, of slot 2, its outcome."""
+        if slot < 2:
+            return f"{('first', 'second')[slot]} disc of kind {value - 1}"
+        first, _, second, _, steps = self.met["outcomes"][value - 1].tolist()
+        return f"moved {first / 10:+.1f} px and {second / 10:+.1f} px in {steps} steps"
+
+    def fact(self, way: int, first: int, second: int) -> str:
+        """Return the fact about a meeting of two kinds in words; "" if none is sure."""
+        state = _state(np.array([[first, second]]), np.zeros(1, dtype=np.int64))[0, 0]
+        for slot, _, value, times, _ in self.effects.why(state, np.array([way + 1])):
+            if slot == 2:
+                return f"kind {first} next to kind {second}: {self.named(slot, value)}, {times} times"
+        return ""
 
     def likelihood(self, way: int, outcome: Outcome) -> np.ndarray:
         """Return (K, K), the likelihood of an outcome for each pair of kinds."""
@@ -306,9 +361,10 @@ class Learned:
         known = (self.p[way] * (self.value[way] == number)).sum(-1) if number else np.zeros(self.p.shape[1:3])
         return np.where(self.value[way, ..., 0] > 0, (1 - NOISE) * known + NOISE * share, share)
 
-    def knowing(self, known: Known) -> Learned:
-        """Return a copy with other facts for controls: "false" facts state the effects of a kind for the next kind."""
-        if known == "lived":
+    def knowing(self, known: str) -> Learned:
+        """Return a copy with other facts for controls: "false" facts state the effects of a kind for the next kind, and
+        "none" and "constant" distinguish no kinds. "prior" facts, from other tasks, are the lived ones."""
+        if known in ("lived", "prior"):
             return self
         false = {"value": np.roll(self.value, 1, axis=1), "p": np.roll(self.p, 1, axis=1)}
         return replace(self, **(false if known == "false" else {"value": 0 * self.value, "p": 0 * self.p}))
@@ -324,35 +380,25 @@ def learn(tasks: Sequence[Task], laws: Laws = "real", seed: int = 0) -> Learned:
     """Make meetings in tasks, read the comparisons of their discs, and learn the effects of kinds of discs."""
     player = Curious(seed)
     live_through(tasks, player, laws)
-    outcomes = {outcome: k + 1 for k, outcome in enumerate(sorted(set(player.outcomes)))}
-    rows = np.column_stack([player.rows, [outcomes[outcome] for outcome in player.outcomes]])
-    arranged = Arranging([levels(task) for task in tasks], rows)
-    task, outcome = rows[:, 0], rows[:, 4]
-    kinds = np.array([arranged.kinds[i][[one, other]] for i, one, other, *_ in rows])
-    effects = Effects.fit(
-        Lived(
-            thing=np.ones((len(rows), 1), dtype=np.int64),
-            before=_state(kinds, 0 * outcome),
-            after=_state(np.full_like(kinds, -1), outcome),
-            action=rows[:, 3:4] + 1,
-            episode=task,
-            carried=np.ones(len(rows), dtype=bool),
-        )
-    )
-    pairs = np.indices((arranged.K, arranged.K)).reshape(2, -1).T
-    ways = np.broadcast_to(np.arange(len(CELLS))[:, None] + 1, (len(pairs), len(CELLS), 1))
-    states = _state(pairs, np.zeros(len(pairs), dtype=np.int64))
-    expected = effects.predict(np.ones((len(pairs), 1), dtype=np.int64), states, ways, LIKELIEST)
-    shape = len(CELLS), arranged.K, arranged.K, LIKELIEST
-    value, p = (part[:, :, 0, 2].swapaxes(0, 1).reshape(shape) for part in expected[:2])
-    traits = np.stack(np.unravel_index(np.arange(arranged.K), tuple(arranged.size)), axis=1)
-    prior = np.bincount(np.concatenate([np.unique(kinds) for kinds in arranged.kinds]), minlength=arranged.K) + PRIOR
-    sizes: Counter[tuple[str, int]] = Counter()
-    for one, kinds in zip(tasks, arranged.kinds, strict=True):
-        alike = int(np.bincount(kinds).max())
-        sizes[one.family, len(kinds) - alike if one.family == DISCOVERY[0] else alike] += 1
-    often = np.bincount(outcome)
-    return Learned(effects, outcomes, often, value, p, traits, prior / prior.sum(), sizes)
+    return Learned.of(arranged(tasks, player.rows, player.outcomes))
+
+
+def arranged(
+    tasks: Sequence[Task], rows: Sequence[tuple[int, ...]], outcomes: Sequence[Outcome]
+) -> dict[str, np.ndarray]:
+    """Assign kinds to the discs of tasks, in which meetings were made.
+
+    :param rows: (task, first, second, way) of each meeting.
+    :returns: "rows" (n, 5), with the number of the outcome from 1; "outcomes" (O, 5); of the T tasks "family" (T,), an
+        index into DISCOVERY, and "many" (T,) discs; their "kinds" (D,); "size" (3,), the number of values of a trait.
+    """
+    numbers = {outcome: k + 1 for k, outcome in enumerate(sorted(set(outcomes)))}
+    table = np.column_stack([rows, [numbers[outcome] for outcome in outcomes]])
+    arranging = Arranging([levels(task) for task in tasks], table)
+    family = [DISCOVERY.index(task.family) for task in tasks]
+    parts = {"rows": table, "outcomes": list(numbers), "family": family, "many": [*map(len, arranging.kinds)]}
+    parts |= {"kinds": np.concatenate(arranging.kinds), "size": arranging.size}
+    return {name: np.array(part, dtype=np.int64) for name, part in parts.items()}
 
 
 def _state(kinds: np.ndarray, outcome: np.ndarray) -> np.ndarray:
@@ -454,8 +500,10 @@ class Belief:
             kinds[:, part.discs] = part.kinds[np.clip(row, 0, len(part.kinds) - 1)]
         return answer, kinds
 
-    def next(self, goal: np.ndarray, kinds: np.ndarray, looked: set[int], rng: np.random.Generator) -> Meeting | None:
-        """Return the meeting with the largest expected information about a goal per probe; None if none exceeds WORTH.
+    def gains(
+        self, goal: np.ndarray, kinds: np.ndarray, looked: set[int], rng: np.random.Generator
+    ) -> tuple[list[Meeting], np.ndarray]:
+        """Return the meetings that were not made yet, and the expected information of each about a goal per probe.
 
         :param goal: (S,) the value of the unknown in drawn assignments, as integers; `kinds` (S, N).
         """
@@ -467,15 +515,13 @@ class Belief:
             if Meeting(*pair, way) not in made and (pair[0] in looked or pair[1] not in looked)
         ]  # if only the second was looked at, the exchanged pair takes fewer probes
         if not meetings:
-            return None
+            return [], np.zeros(0)
         first, second, way = np.array(meetings).T
         outcomes = self.learned.value[way[:, None], kinds[:, first].T, kinds[:, second].T, 0]  # (C, S)
         size = len(self.learned.often)
         left = entropies(goal * size + outcomes)
         gain = entropies(rng.permutation(goal) * size + outcomes) - left  # relative to a shuffled goal, to remove bias
-        gain = gain / (2 + np.array([one not in looked for one in first]))
-        best = int(gain.argmax())
-        return meetings[best] if gain[best] > WORTH else None
+        return meetings, gain / (2 + np.array([one not in looked for one in first]))
 
 
 def entropies(numbers: np.ndarray) -> np.ndarray:
@@ -489,72 +535,97 @@ def entropies(numbers: np.ndarray) -> np.ndarray:
 # ---- playing
 
 
-class Discoverer(Scripts):
-    """Player with a belief for each table. At the end it puts the answer onto the table and checks. If the actions of a
-    trial run out, or a disc is in the dark, the player checks the likeliest answer, and the next trial continues with
-    the same belief.
+class DiscoveryTable:
+    """The player of a table of a discovery family. At the end it puts the answer onto the table and checks. If the
+    actions of a trial run out, or a disc is in the dark, it checks the likeliest answer, and the next trial continues
+    with the same belief.
 
-    :ivar probes: (B,) number of places, holds and turns to learn the answer. :ivar meetings: (B,) number.
-    :ivar replies: for each table, the discs of its reply to each question of the quiz.
+    :ivar probes: number of places, holds and turns to learn the answer. :ivar meetings: their number.
+    :ivar replies: the discs of its reply to each question of the quiz.
+    :ivar compared: for the latest choice, each meeting, its expected information, and the drawn kinds (S, N) of discs;
+        None when it makes no meeting.
     """
 
-    def __init__(self, learned: Learned, seed: int = 0) -> None:
-        super().__init__(self._script)
-        self.learned, self.seed = learned, seed
+    def __init__(self, batch: ProbSolVectorEnv, i: int, learned: Learned, seed: int) -> None:
+        self.batch, self.i, self.task, self.learned = batch, i, batch.task(i), learned
+        self.discs = [k for k, disc in enumerate(self.task.objects) if disc.stored is not None]
+        self.belief = Belief(learned, self.task.family, len(self.task.first_stored))
+        self.rng, self.hands = np.random.default_rng([seed, i, 31]), Hands(batch, i)
+        self.probes = self.meetings = 0
+        self.replies: list[list[str]] = []
+        self.compared: tuple[list[Meeting], np.ndarray, np.ndarray] | None = None
 
-    def begin(self, batch: ProbSolVectorEnv) -> None:
-        tasks = [batch.task(i) for i in range(batch.num_envs)]
-        self.beliefs = [Belief(self.learned, task.family, len(task.first_stored)) for task in tasks]
-        self.probes, self.meetings = (np.zeros(batch.num_envs, dtype=np.int64) for _ in range(2))
-        self.replies: list[list[list[str]]] = [[] for _ in tasks]
-        super().begin(batch)
-
-    def _script(self, batch: ProbSolVectorEnv, i: int) -> Script:
-        task, belief, rng = batch.task(i), self.beliefs[i], np.random.default_rng([self.seed, i, 31])
-        discs = [k for k, disc in enumerate(task.objects) if disc.stored is not None]
-        needed = LONGEST_MEETING + 4 + 2 * len(discs)
-        hands = Hands(batch, i)
-
-        def next_meeting(question: Mapping[str, str] | None = None) -> Meeting | None:
-            used = batch.tables.actions[i] + batch.tables.refused[i]
-            if batch.settings.max_actions - used <= needed or hands.lost() or len(belief.met) >= MOST_MEETINGS:
-                return None
-            if question is None and belief.chances().sum(1).max() >= SURE:
-                return None
-            goal, kinds = belief.draw(rng)
-            if question is not None:
-                right, _ = correct(question, self.learned.traits[kinds])
-                likeliest = np.argsort(-right.mean(0), kind="stable")[:REPLIES]
-                if right[:, likeliest[0]].mean() >= SURE:
-                    return None
-                goal = right[:, likeliest] @ (1 << np.arange(len(likeliest)))
-            return belief.next(goal, kinds, {discs.index(disc) for disc in hands.looked}, rng)
-
-        def meet(meeting: Meeting) -> Iterator[int]:
-            yield from hands.meet(discs[meeting.first], discs[meeting.second], meeting.way)
-            belief.add(meeting, hands.outcome)
-
+    def script(self) -> Script:
+        """Yield the actions of one trial after another."""
+        batch, i, belief, discs = self.batch, self.i, self.belief, self.discs
         while True:
-            while (meeting := next_meeting()) is not None:
-                for action in meet(meeting):
-                    self.probes[i] += batch.label(action, i)[0] in ("place", "hold", "hold_at", "turn")
+            while (meeting := self._next()) is not None:
+                for action in self._meet(meeting):
+                    self.probes += batch.label(action, i)[0] in ("place", "hold", "hold_at", "turn")
                     yield action
-            answer, self.meetings[i] = belief.answers[int(belief.chances().sum(1).argmax())], len(belief.met)
-            for question in task.quiz:
-                while (meeting := next_meeting(question)) is not None:
-                    yield from meet(meeting)
-            self.replies[i] = []
-            for question in task.quiz:
-                right, named = correct(question, self.learned.traits[belief.draw(rng)[1]])
-                self.replies[i].append([task.ids[discs[k]] for k in named[int(right.mean(0).argmax())]])
-            trial = batch.tables.trials[i]
-            yield from hands.leave([discs[k] for k in np.flatnonzero(answer)])
+            answer, self.meetings = belief.answers[int(belief.chances().sum(1).argmax())], len(belief.met)
+            for question in self.task.quiz:
+                while (meeting := self._next(question)) is not None:
+                    yield from self._meet(meeting)
+            self.replies = [self._reply(question) for question in self.task.quiz]
+            self.compared, trial = None, batch.tables.trials[i]
+            yield from self.hands.leave([discs[k] for k in np.flatnonzero(answer)])
             left = np.flatnonzero(batch.tables.where[i, discs] == PLACED).tolist()
             yield batch.labels.num_actions + CHECK
             if batch.tables.trials[i] == trial:
                 return  # the episode is over
-            hands = Hands(batch, i)
+            self.hands = Hands(batch, i)
             belief.refuse(left)
+
+    def choice(self) -> Choice | None:
+        """Return the comparison of the likeliest meetings, with facts about the likeliest kinds of their discs."""
+        if self.compared is None:
+            return None
+        meetings, gains, kinds = self.compared
+        candidates, many = [], len(self.learned.prior)
+        for k in np.argsort(-gains, kind="stable")[:SHOWN].tolist():
+            first, second, way = meetings[k]
+            pairs = np.bincount(kinds[:, first] * many + kinds[:, second])
+            likely = [divmod(pair, many) for pair in np.argsort(-pairs, kind="stable")[:LIKELIEST].tolist()]
+            facts = filter(None, (self.learned.fact(way, *pair) for pair in likely))
+            scores = (Score("likeliest kinds", float(pairs.max() / len(kinds)), tuple(facts)),)
+            one, other = (self.task.ids[self.discs[disc]] for disc in (first, second))
+            label = f"{one} {CELLS[way] * CELL:g} px from {other}"
+            candidates.append(Candidate(label, float(np.clip(gains[k], 0.0, 1.0)), scores=scores))
+        return Choice("probe", tuple(candidates), 0)
+
+    def _next(self, question: Mapping[str, str] | None = None) -> Meeting | None:
+        """Return the meeting with the largest expected information about the answer, or about the reply to a question,
+        per probe; None if the most likely one is sure enough, or if no further meeting can be made or is worth it."""
+        tables, belief = self.batch.tables, self.belief
+        left = self.batch.settings.max_actions - tables.actions[self.i] - tables.refused[self.i]
+        enough = left > LONGEST_MEETING + 4 + 2 * len(self.discs)
+        if not enough or self.hands.lost() or len(belief.met) >= MOST_MEETINGS:
+            return None
+        if question is None and belief.chances().sum(1).max() >= SURE:
+            return None
+        goal, kinds = belief.draw(self.rng)
+        if question is not None:
+            right, _ = correct(question, self.learned.traits[kinds])
+            likeliest = np.argsort(-right.mean(0), kind="stable")[:REPLIES]
+            if right[:, likeliest[0]].mean() >= SURE:
+                return None
+            goal = right[:, likeliest] @ (1 << np.arange(len(likeliest)))
+        looked = {self.discs.index(disc) for disc in self.hands.looked}
+        meetings, gains = belief.gains(goal, kinds, looked, self.rng)
+        if gains.max(initial=0.0) <= WORTH:
+            return None
+        self.compared = meetings, gains, kinds
+        return meetings[int(gains.argmax())]
+
+    def _meet(self, meeting: Meeting) -> Iterator[int]:
+        yield from self.hands.meet(self.discs[meeting.first], self.discs[meeting.second], meeting.way)
+        self.belief.add(meeting, self.hands.outcome)
+
+    def _reply(self, question: Mapping[str, str]) -> list[str]:
+        """Return the ids of the discs of the reply that is most probably right."""
+        right, named = correct(question, self.learned.traits[self.belief.draw(self.rng)[1]])
+        return [self.task.ids[self.discs[k]] for k in named[int(right.mean(0).argmax())]]
 
 
 def correct(question: Mapping[str, str], traits: np.ndarray) -> tuple[np.ndarray, list[tuple[int, ...]]]:
@@ -583,7 +654,7 @@ def live_through(
     """
     batch = ProbSolVectorEnv(
         len(tasks), task=list(tasks), order="sequential", autoreset_mode=AutoresetMode.DISABLED, laws=laws, quiz=False,
-        max_actions=10_000,
+        max_actions=MOST_ACTIONS,
     )  # fmt: skip
     env = batch if memory is None else RecordMemory(batch, memory)
     env.reset(seed=0)
@@ -592,16 +663,18 @@ def live_through(
     return solved
 
 
-def compare(player: Discoverer, tasks: Sequence[Task], laws: Laws) -> dict[str, np.ndarray]:
+def compare(player: Any, tasks: Sequence[Task], laws: Laws) -> dict[str, np.ndarray]:
     """Play the tasks.
 
+    :param player: a `GraphPlayer`.
     :returns: "solved" (B,) bool; "probes" (B,), number of places, holds and turns to learn the answer; "meetings"
         (B,); "right" (B, 3) bool, for the questions of the quiz.
     """
     solved = live_through(tasks, player, laws)
     right = [
         [is_right(replace(task, quiz=(question,)), [reply], [0] * len(task.objects))
-         for question, reply in zip(task.quiz, replies, strict=True)]
-        for task, replies in zip(tasks, player.replies, strict=True)
+         for question, reply in zip(task.quiz, table.replies, strict=True)]
+        for task, table in zip(tasks, player.tables, strict=True)
     ]  # fmt: skip
-    return {"solved": solved, "probes": player.probes, "meetings": player.meetings, "right": np.array(right)}
+    counts = {name: np.array([getattr(table, name) for table in player.tables]) for name in ("probes", "meetings")}
+    return {"solved": solved, **counts, "right": np.array(right)}

@@ -217,35 +217,6 @@ def entropy_by_tightness(strategies: Sequence[str], goals: Sequence[str], tightn
     return {tight: float(np.mean([*map(entropy, by_goal.values())])) for tight, by_goal in groups.items()}
 
 
-@checked
-def plan_accuracy(predicted: Sequence[str], stated: Sequence[str]) -> float:
-    """Compute H3: the share of players whose stated plan, one of the eight strategies, is predicted.
-
-    :raises InputError: lists of different lengths, or empty lists.
-    """
-    if len(predicted) != len(stated) or not stated:
-        raise InputError(f"{len(predicted)} plans are predicted, and {len(stated)} stated; they are as many, and some")
-    return float(np.mean([one == other for one, other in zip(predicted, stated, strict=True)]))
-
-
-@checked
-def first_actions_accuracy(
-    predicted: Sequence[Sequence[Any]], done: Sequence[Sequence[Any]], first: Count = 3
-) -> float:
-    """Compute H3: the share of the first three actions that are predicted at their place, as the mean over players.
-
-    :param predicted, done: for each player, the actions by name. A shorter episode counts with all of its actions.
-    :raises InputError: lists of different lengths, or an episode without actions.
-    """
-    if len(predicted) != len(done) or not done or not all(len(episode) for episode in done):
-        raise InputError(f"{len(predicted)} episodes are predicted and {len(done)} played; each has an action at least")
-    shares = []
-    for expected, made in zip(predicted, done, strict=True):
-        wanted = [tuple(action) for action in made[:first]]
-        shares.append(sum(tuple(one) == other for one, other in zip(expected, wanted, strict=False)) / len(wanted))
-    return float(np.mean(shares))
-
-
 def _coded(labels: Sequence[Any], conditions: Sequence[Any]) -> tuple[np.ndarray, np.ndarray]:
     """Return (n,) indices of labels, and (n, n) bool: two episodes have the same condition."""
     if len(labels) != len(conditions):
@@ -417,21 +388,21 @@ def foretold(agents: Mapping[str, Sequence[Episode]]) -> dict[str, dict[str, dic
             return {}
         rewarded = [one for one in others if one.solved] or others
         alike = [[one for one in others if (one.goal, one.tightness) == (each.goal, each.tightness)] for each in mine]
-        plans, begins = [one.strategy for one in mine], [[(verb,) for verb in one.begins] for one in mine]
-        found[name] = {
-            known: {
-                "plan": plan_accuracy([_most_frequent([one.strategy for one in group]) for group in groups], plans),
-                "actions": first_actions_accuracy([_usual_begin(group) for group in groups], begins),
-            }
-            for known, groups in {"goal and constraint": alike, "reward only": [rewarded] * len(mine)}.items()
-        }
+        known = {"goal and constraint": alike, "reward only": [rewarded] * len(mine)}
+        found[name] = {what: _predicted(groups, mine) for what, groups in known.items()}
     return found
 
 
-def _usual_begin(episodes: Sequence[Episode]) -> list[tuple[str]]:
-    """Return the most frequent first verb, second verb and third verb."""
-    columns = ([one.begins[k] for one in episodes if len(one.begins) > k] for k in range(FIRST))
-    return [(_most_frequent(column),) for column in columns if column]
+def _predicted(groups: Sequence[Sequence[Episode]], mine: Sequence[Episode]) -> dict[str, float]:
+    """Return the shares of strategies and of first verbs, at their place, that are the most frequent ones of a group of
+    other episodes; :param groups: one for each episode."""
+    plans, begins = [], []
+    for group, one in zip(groups, mine, strict=True):
+        plans.append(_most_frequent([other.strategy for other in group]) == one.strategy)
+        columns = ([other.begins[k] for other in group if len(other.begins) > k] for k in range(len(one.begins)))
+        usual = [_most_frequent(column) if column else "" for column in columns]
+        begins.append(np.mean([verb == other for verb, other in zip(one.begins, usual, strict=True)]))
+    return {"plan": float(np.mean(plans)), "actions": float(np.mean(begins))}
 
 
 def _most_frequent(values: Sequence[str]) -> str:

@@ -1,15 +1,16 @@
-"""A ProbSol agent without a written law: it plays tool use by facts about the movements in its own tries.
+"""A ProbSol agent without a written law: it plays by facts about the movements in its own tries.
 
-A try holds a disc still near another disc. The agent has the action space, the visible state (places, areas) and the
-goal. It learns the effect of a disc on another: kg/curves.py fits a family of curves to the distances before and after
-tries in other tasks, and infers the effects of pairs in a new task from few tries. The agent predicts the ends of discs
-for candidate tries, and makes the try with the highest value.
+In the discovery families, meetings of discs are its tries; see `discovery`. In tool use, a try holds a disc still near
+another disc. The agent has the action space, the visible state (places, areas) and the goal. It learns the effect of a
+disc on another: kg/curves.py fits a family of curves to the distances before and after tries in other tasks, and infers
+the effects of pairs in a new task from few tries. The agent predicts the ends of discs for candidate tries, and makes
+the try with the highest value.
 """
 
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -22,28 +23,30 @@ from scipy.special import ndtr
 
 from gumption.agents.run import Learner, run_learner
 from gumption.agents.run_folder import KNOWLEDGE, RunFolder, read_final, read_metrics
+from gumption.agents.watch import Candidate, Choice, Score, in_words
 from gumption.data import InputError
 from gumption.data.progress import Bar
 from gumption.data.sealed import content_hash
 from gumption.envs.memory import FOLDER
-from gumption.envs.probsol.engine import CENTRES, CHECK, POINTS, TAKE_UP
+from gumption.envs.probsol.engine import CENTRES, CHECK, POINTS
 from gumption.envs.probsol.env import ProbSolVectorEnv
-from gumption.envs.probsol.geometry import GRABBED, HELD, PLACED, STORED
+from gumption.envs.probsol.geometry import HELD, PLACED, STORED, area_distance
 from gumption.envs.probsol.magnets import RADIUS, TABLE
 from gumption.envs.probsol.memory import REFUSED, Memory
-from gumption.envs.probsol.tasks import TOOL_USE, Task
+from gumption.envs.probsol.tasks import CRAFTING, DISCOVERY, TOOL_USE, Task
 from gumption.envs.record_memory import RecordMemory
 from gumption.kg import KnowledgeGraph
 from gumption.kg.curves import KINDS, LEVELS, Curves, Pairs, Tries
 
+from . import discovery
 from .config import ProbSolConfig
 from .evaluation import play_tasks, spread
-from .players import Script, Scripts, steps
+from .players import Hand, Script, Scripts, steps
 
 Known = Literal["lived", "prior", "constant", "false", "none"]
+ACTING = TOOL_USE + CRAFTING  # families in which discs act on other discs to reach the goal
 ALONE = 200.0  # px: a try counts if every third disc lies farther than this from the disc that it acts on
 NEAREST, FARTHEST = 2 * RADIUS + 2, 220.0  # px between the discs of a try
-KEPT = 14  # number of actions that are reserved for the end of a trial
 EDGE = RADIUS + 1.0  # px from an edge of the table: a disc there was stopped by the edge
 STRAIGHT = 4.0  # px away from the line of the two discs: another cause moved the disc
 
@@ -85,62 +88,7 @@ def tries(memory: Memory) -> tuple[Tries, list[str]]:
     return Tries(*(part[good] for part in parts)), names
 
 
-def check_families(tasks: Sequence[Task]) -> None:
-    """:raises InputError: a task that is not of a tool-use family."""
-    for task in tasks:
-        if task.family not in TOOL_USE:
-            plays = " and ".join(TOOL_USE)
-            raise InputError(f"the task {task.name!r} is of the family {task.family}; agent='graph' plays {plays}")
-
-
-class Hand:
-    """Generate actions for a table."""
-
-    def __init__(self, batch: ProbSolVectorEnv, i: int) -> None:
-        self.batch, self.i, self.task, self.tables = batch, i, batch.task(i), batch.tables
-        self.many, self.last = len(self.task.objects), batch.labels.num_actions
-
-    @property
-    def where(self) -> np.ndarray:
-        return self.tables.where[self.i, : self.many]
-
-    @property
-    def place(self) -> np.ndarray:
-        return self.tables.place[self.i, : self.many].copy()
-
-    @property
-    def left(self) -> int:
-        """Return the number of actions left in the trial, without the reserve `KEPT`."""
-        used = self.tables.actions[self.i] + self.tables.refused[self.i]
-        return int(self.batch.settings.max_actions - used) - KEPT
-
-    def can_take(self, disc: int) -> bool:
-        """Return whether the empty hand can take a disc."""
-        return bool(self.tables.mask()[self.i, disc + self.tables.discs * (self.where[disc] == PLACED)])
-
-    def put(self, disc: int, point: int, *, hold: bool = False) -> Iterator[int]:
-        """Put or hold a disc at a point, or store it if that is refused."""
-        yield disc + self.tables.discs * int(self.where[disc] == PLACED)
-        action = self.batch.labels.first_point + POINTS * hold + point
-        yield action if self.tables.mask()[self.i, action] else self.batch.labels.free_cell(self.tables, self.i)
-
-    def store(self, disc: int) -> Iterator[int]:
-        """Move a disc from the table or the hand to the side bar."""
-        if self.where[disc] == HELD:
-            yield self.last + TAKE_UP
-        elif self.where[disc] == PLACED:
-            yield self.tables.discs + disc
-        if self.where[disc] == GRABBED:
-            yield self.batch.labels.free_cell(self.tables, self.i)
-
-    def clear(self, keep: Sequence[int]) -> Iterator[int]:
-        """Store all discs on the table that can be taken, except `keep`."""
-        for disc in range(self.many):
-            if disc not in keep and self.where[disc] == PLACED and self.can_take(disc):
-                yield from self.store(disc)
-
-
-class Curious(Scripts):
+class RandomTries(Scripts):
     """Player that tries random pairs, each at two random distances, a try per trial, if discs can be taken."""
 
     def __init__(self, seed: int, tries: int) -> None:
@@ -153,7 +101,7 @@ class Curious(Scripts):
         allowed = np.flatnonzero(batch.tables.data.allowed[batch.tables.rows[i]])
         one = other = -1
         for k in range(self.tries):
-            able = [disc for disc in range(hand.many) if hand.where[disc] == STORED or hand.can_take(disc)]
+            able = hand.able
             if not able or hand.many < 2 or not len(allowed):
                 return
             if k % 2 == 0 or one not in able:  # each pair twice, at two distances
@@ -195,6 +143,14 @@ def covered(areas: Sequence[Sequence[float]], room: float = 0.0) -> np.ndarray:
     return inside
 
 
+def _within(corners: np.ndarray, count: int) -> np.ndarray:
+    """Return (SIDE, SIDE) bool: the map point lies inside a polygon (V, 2), whose first `count` corners count."""
+    inside, low, high = np.zeros((SIDE, SIDE), dtype=bool), corners[:count].min(0), corners[:count].max(0)
+    for cell in map(tuple, np.argwhere(((low <= GROUND) & (high >= GROUND)).all(-1))):
+        inside[cell] = area_distance(GROUND[cell][0], GROUND[cell][1], corners, count) == 0.0
+    return inside
+
+
 def _at(map_: np.ndarray, places: np.ndarray) -> np.ndarray:
     """Return the values of a map at places (..., 2) px."""
     cell = np.clip((places / MAP).astype(np.int64), 0, SIDE - 1)
@@ -214,28 +170,45 @@ class Aims(NamedTuple):
 
 
 class GraphPlayer(Scripts):
-    """Player of Fishing and Curling by facts of its tries.
+    """Player by facts of its tries.
 
-    :ivar curves: fitted to its tries in training tasks.
+    :ivar curves: fitted to its tries in training tasks of tool use. :ivar learned: from its meetings in training tasks
+        of discovery. Either is None if it had no such tasks.
     """
 
-    def __init__(self, curves: Curves, known: Known = "lived") -> None:
+    def __init__(
+        self,
+        curves: Curves | None,
+        known: Known = "lived",
+        learned: discovery.Learned | None = None,
+        seed: int = 0,
+    ) -> None:
         """:param known: "lived" facts; "prior", without facts about the pairs of the task; "false" facts, which state
-        the effect of a disc for the next disc; "constant", all pairs have the commonest kind and the mean reach;
-        "none", no fact and no curve, so that the values of tries are drawn at random."""
-        super().__init__(self._script)
-        self.curves = curves
+        the effect of a disc or kind for the next one; "constant", all pairs have the commonest kind and the mean reach;
+        "none", no fact and no curve, so that the values of tries are drawn at random.
+        :param seed: draws the hypotheses that are compared in discovery."""
+        super().__init__(lambda batch, i: self.tables[i].script())
+        self.curves, self.seed = curves, seed
         self.known: Known = known
-        self.tables: list[TablePlayer] = []
+        self.learned = learned and learned.knowing(known)
+        self.tables: list[Any] = []
 
     def begin(self, batch: ProbSolVectorEnv) -> None:
-        """Prepare a player for each table; :raises InputError: tasks of other families."""
-        check_families(batch.tasks)
-        self.tables = [TablePlayer(batch, i, self.curves, self.known) for i in range(batch.num_envs)]
+        """Prepare a player for each table; :raises InputError: tasks of families that it has no facts for."""
+        self.tables = [self._table(batch, i) for i in range(batch.num_envs)]
         super().begin(batch)
 
-    def _script(self, batch: ProbSolVectorEnv, i: int) -> Script:
-        return self.tables[i].script()
+    def _table(self, batch: ProbSolVectorEnv, i: int) -> TablePlayer | discovery.DiscoveryTable:
+        task = batch.task(i)
+        if task.family in DISCOVERY and self.learned is not None:
+            return discovery.DiscoveryTable(batch, i, self.learned, self.seed)
+        if task.family in ACTING and self.curves is not None:
+            return TablePlayer(batch, i, self.curves, self.known)
+        similar = " or ".join(DISCOVERY if task.family in DISCOVERY else ACTING)
+        raise InputError(
+            f"the task {task.name!r} is of the family {task.family}, for which the agent has no facts: it plays "
+            f"{', '.join(ACTING + DISCOVERY)}, if its training tasks have {similar} among them"
+        )
 
 
 class TablePlayer:
@@ -252,7 +225,10 @@ class TablePlayer:
         row = tables.rows[i]
         self.golden = np.flatnonzero(tables.data.golden[row, : self.hand.many])
         self.points = np.flatnonzero(tables.data.allowed[row])
-        self.targets = [covered([area], -MAP) for area in self.task.targets]
+        corners, counts = tables.data.corners[row], tables.data.counts[row]
+        self.areas = [(corners[k], int(counts[k])) for k in range(tables.data.areas[row])]
+        blocks = [_within(*area) for area in self.areas] if self.task.family in CRAFTING else []
+        self.targets = blocks or [covered([area], -MAP) for area in self.task.targets]
         self.within_targets = [self.points[_at(area, CENTRES[self.points])] for area in self.targets]
         self.dark, self.walls = covered(self.task.inaccessible), covered(self.task.walls, RADIUS)
         open_ = np.zeros((SIDE, SIDE), dtype=bool)
@@ -266,6 +242,18 @@ class TablePlayer:
         self.values: dict[Any, tuple[Any, np.ndarray, float]] = {}
         self.spent: dict[Any, np.ndarray] = {}
         self.rng = np.random.default_rng([i, 29])
+
+    def choice(self) -> Choice | None:
+        """Return the comparison of the best tries of pairs, with the probabilities of the kinds of their effects."""
+        if self.chosen is None:
+            return None
+        best = {pair: (value, kinds) for pair, value, kinds in sorted(self.compared, key=lambda row: row[1])}
+        ids, candidates = self.task.ids, []
+        for (one, other), (value, kinds) in best.items():
+            facts = [(ids[one], f"{kind}DistanceOf", ids[other]) for kind in KINDS]
+            scores = tuple(Score(fact[1], float(p), (in_words(fact),)) for fact, p in zip(facts, kinds, strict=True))
+            candidates.append(Candidate(f"{ids[one]} on {ids[other]}", min(value, 1.0), scores=scores))
+        return Choice("try", tuple(candidates), list(best).index(self.chosen))
 
     def script(self) -> Script:
         """Yield the actions of one trial after another."""
@@ -288,7 +276,7 @@ class TablePlayer:
                 if not self._open_goals():
                     return
                 continue
-            able = [disc for disc in range(hand.many) if hand.where[disc] == STORED or hand.can_take(disc)]
+            able = hand.able
             near = [(disc, area) for discs, area in goals for disc in discs if disc in able and len(self._free(area))]
             if near:
                 yield from self._carry(near[0][0], self._free(near[0][1]))
@@ -316,9 +304,8 @@ class TablePlayer:
 
     def _inside(self) -> np.ndarray:
         """Return (T, M) bool: the disc's place is inside the target."""
-        x, y = self.hand.place.T
-        left, top, wide, high = np.array(self.task.targets).T[..., None]
-        return (left <= x) & (x <= left + wide) & (top <= y) & (y <= top + high)
+        place = self.hand.place.tolist()
+        return np.array([[area_distance(x, y, at, many) == 0.0 for x, y in place] for at, many in self.areas])
 
     def _free(self, area: int) -> np.ndarray:
         """Return the points of an area at which the hand may put a disc."""
@@ -366,7 +353,7 @@ class TablePlayer:
     def _choice(self, goals: Any, able: Sequence[int]) -> tuple[int, int, int, int] | None:
         """Return the try with the highest value: (acting disc, other disc, point to put it or -1, point to hold). The
         value of a probe, which serves no goal, is the discounted value of the best try once the pair is known."""
-        kinds, levels = self._believed()
+        believed = self._believed()
         best, chosen, spent = NOTHING, None, None
         self.compared: list[tuple[tuple[int, int], float, np.ndarray]] = []
         for discs, area in goals:
@@ -378,17 +365,18 @@ class TablePlayer:
                 for one in able:
                     if one == other or one in self.golden:
                         continue
-                    pair, believed = (one, other), (kinds[one, other], levels[one, other])
-                    options = [(aim, *self._values(aim, pair, *believed))]
-                    known = LATER * options[0][2]  # value of the pair once its effect is known
-                    if moves and known > best and self._asks(pair):
-                        options.append((probes, known * self._values(probes, pair, *believed)[0], 0.0))
-                    for tries, value, _ in options:
-                        if len(value) and value.max() > NOTHING:
-                            self.compared.append((pair, float(value.max()), kinds[pair]))
-                        if len(value) and value.max() > best:
+                    pair = one, other
+                    kinds, levels = believed[0][pair], believed[1][pair]
+                    values, known = self._values(aim, pair, kinds, levels)
+                    options = [(aim, values)]
+                    if moves and LATER * known > best and self._asks(pair):
+                        options.append((probes, LATER * known * self._values(probes, pair, kinds, levels)[0]))
+                    for tries, value in options:
+                        if (most := float(value.max(initial=0.0))) > NOTHING:
+                            self.compared.append((pair, most, kinds))
+                        if most > best:
                             k = int(value.argmax())
-                            best, chosen = float(value[k]), (one, other, int(tries.put[k]), int(tries.hold[k]))
+                            best, chosen = most, (one, other, int(tries.put[k]), int(tries.hold[k]))
                             spent = self.spent[tries.key, one, other], k
         if spent is not None:
             spent[0][spent[1]] = True
@@ -467,28 +455,55 @@ class TablePlayer:
 # ---- a run
 
 
-KIND = "gumption/probsol-graph/1"
-TRIES = 32  # tries on each table
-FACTS = "curves.nq"  # in the folder of knowledge
+KIND = "gumption/probsol-graph/2"
+TRIES = 32  # tries on each table of tool use
+FACTS, EFFECTS = "curves.nq", "effects.nq"  # in the folder of knowledge
 
 
-def live(config: ProbSolConfig, folder: Path) -> int:
-    """Make the tries of a config on training tasks, `TRIES` on each table; store the transitions in FOLDER/memory.
-    Return the number of tries."""
-    tasks, rng = config.tasks("train"), np.random.default_rng(config.seed)
-    tables = -(-config.tries // TRIES)
-    order = np.resize(rng.permutation(len(tasks)), tables)
+def lived_on(config: ProbSolConfig, tasks: Sequence[Task]) -> list[Task]:
+    """Return the tasks of a run's tries, discovery last. Both these and the others have the number of tries, rounded up
+    to whole tasks: all meetings of a task's discs, or `TRIES`.
+
+    :param tasks: the training tasks.
+    :raises InputError: a task of another family; discovery tasks that all have dark areas or walls.
+    """
+    rng, chosen = np.random.default_rng(config.seed), list[Task]()
+    for task in tasks:
+        if task.family not in ACTING + DISCOVERY:
+            plays = ", ".join(ACTING + DISCOVERY)
+            raise InputError(f"the task {task.name!r} is of the family {task.family}; agent='graph' plays {plays}")
+    for families in (ACTING, DISCOVERY):
+        mine = [task for task in tasks if task.family in families]
+        clear = [task for task in mine if families == ACTING or not (task.inaccessible or task.walls)]
+        if mine and not clear:
+            raise InputError(
+                f"the task {mine[0].name!r} has dark areas or walls, where discs of a meeting get lost: name a task "
+                "without them, too, such as findthediff/generated"
+            )
+        order = np.resize(rng.permutation(len(clear)), config.tries if clear else 0)
+        many = [TRIES if families == ACTING else discovery.meetings_of(clear[k]) for k in order]
+        chosen += [clear[k] for k in order[: np.cumsum(many).searchsorted(config.tries) + 1]]
+    return chosen
+
+
+def live(config: ProbSolConfig, tasks: Sequence[Task], folder: Path) -> tuple[int, discovery.Learned | None]:
+    """Make the tries of a config on tasks from `lived_on`; store the transitions in FOLDER/memory. Return the number of
+    tries, and the knowledge from meetings."""
+    acting = sum(task.family in ACTING for task in tasks)
     batch = ProbSolVectorEnv(
-        tables, task=[tasks[k] for k in order], order="sequential", autoreset_mode="Disabled", quiz=False,
-        laws=config.laws, trial_number=TRIES,
+        len(tasks), task=tasks, order="sequential", autoreset_mode="Disabled", quiz=False, laws=config.laws,
+        trial_number=TRIES, max_actions=discovery.MOST_ACTIONS,
     )  # fmt: skip
     shutil.rmtree(folder / FOLDER, ignore_errors=True)
     env = RecordMemory(batch, folder / FOLDER)
     env.reset(seed=config.seed)
-    for _ in steps(batch, Curious(config.seed, TRIES)):
+    trying, meeting = RandomTries(config.seed, TRIES), discovery.Curious(config.seed)
+    for _ in steps(batch, Scripts(lambda batch, i: (trying if i < acting else meeting).write(batch, i))):
         pass
     env.close()
-    return tables * TRIES
+    rows = [(i - acting, *row) for i, *row in meeting.rows]
+    learned = discovery.Learned.of(discovery.arranged(tasks[acting:], rows, meeting.outcomes)) if rows else None
+    return acting * TRIES + len(rows), learned
 
 
 def curves_of_run(folder: Path) -> tuple[Curves, list[str]]:
@@ -501,38 +516,46 @@ def curves_of_run(folder: Path) -> tuple[Curves, list[str]]:
 
 
 class Living(Learner):
-    """Learner that makes tries on training tasks. A stopped run starts again from the beginning: it takes seconds."""
+    """Learner that makes tries on training tasks. A stopped run starts again from the beginning: it takes seconds, or
+    minutes with thousands of meetings."""
 
     kind = KIND
 
     def __init__(self, config: ProbSolConfig, folder: Path) -> None:
         """:param folder: the run's folder, which holds its memory."""
         self.config, self.folder, self.made = config, folder, 0
+        self.curves: Curves | None = None
+        self.learned: discovery.Learned | None = None
         self.total = self.measured_every = self.kept_every = config.tries
         self.tasks = {part: list(config.tasks(part)) for part in ("train", "validation")}
-        check_families([*self.tasks["train"], *self.tasks["validation"]])
+        self.on = lived_on(config, self.tasks["train"])
 
     @property
     def step(self) -> int:
         return self.made
 
     def learn(self, bar: Bar) -> None:
-        self.made = live(self.config, self.folder)
-        curves, names = curves_of_run(self.folder)
-        graph = KnowledgeGraph()
-        curves.to_graph(graph, "own", names)
+        self.made, self.learned = live(self.config, self.on, self.folder)
         (self.folder / KNOWLEDGE).mkdir(exist_ok=True)
-        graph.save(self.folder / KNOWLEDGE / FACTS)
+        graph = KnowledgeGraph()
+        if self.learned is not None:
+            self.learned.effects.to_graph(graph, "own", self.learned.named)
+            graph.save(self.folder / KNOWLEDGE / EFFECTS)
+        if self.on[0].family in ACTING:
+            graph, (self.curves, names) = KnowledgeGraph(), curves_of_run(self.folder)
+            self.curves.to_graph(graph, "own", names)
+            graph.save(self.folder / KNOWLEDGE / FACTS)
 
     def measure(self) -> dict[str, float]:
         """Return the share of tasks solved in one trial, and the share of the variance that each curve explains."""
-        curves, line = curves_of_run(self.folder)[0], {}
+        line: dict[str, float] = {}
         for part, tasks in self.tasks.items():
+            player = GraphPlayer(self.curves, learned=self.learned, seed=self.config.seed)
             played = spread(tasks, self.config.eval_tasks)
-            figures = play_tasks(GraphPlayer(curves), played, trials=1, laws=self.config.laws).figures()
+            figures = play_tasks(player, played, trials=1, laws=self.config.laws).figures()
             line |= {f"{part}_{name}": figures[name] for name in ("solved", "rate")}
-        explained = dict(zip(KINDS, np.nan_to_num(curves.explained).tolist(), strict=True))
-        return {**line, **{f"explained_{kind}": share for kind, share in explained.items()}}
+        explained = [] if self.curves is None else np.nan_to_num(self.curves.explained).tolist()
+        return {**line, **{f"explained_{kind}": share for kind, share in zip(KINDS, explained, strict=False)}}
 
     def words(self, line: dict[str, float]) -> str:
         return f"{line['validation_solved']:.0%} of validation tasks solved"
@@ -542,42 +565,51 @@ class Living(Learner):
         return {"tasks": hashes, "learner": "graph"}
 
     def state(self) -> tuple[dict[str, torch.Tensor], dict[str, Any]]:
-        return {"tries": torch.tensor([self.made])}, {}
+        met = {} if self.learned is None else self.learned.met
+        return {"tries": torch.tensor([self.made]), **{name: torch.from_numpy(part) for name, part in met.items()}}, {}
 
     def put_state(self, tensors: dict[str, torch.Tensor], meta: dict[str, Any], where: Path) -> None:
-        self.made = int(tensors["tries"][0])
+        self.made, (self.curves, self.learned) = int(tensors["tries"][0]), knowledge_of_run(where, tensors)
+
+
+def knowledge_of_run(folder: Path, tensors: dict[str, torch.Tensor]) -> tuple[Curves | None, discovery.Learned | None]:
+    """Return the curves and the meetings' facts of a run with this state; None for what it did not live."""
+    met = {name: part.numpy() for name, part in tensors.items() if name != "tries"}
+    curves = curves_of_run(folder)[0] if (folder / KNOWLEDGE / FACTS).is_file() else None
+    return curves, discovery.Learned.of(met) if met else None
 
 
 @dataclass(frozen=True)
 class GraphRun:
-    """A run of the agent "graph"; fields as in `training.ProbSolRun`.
-
-    :ivar curves: fitted to its memory.
-    """
+    """A run of the agent "graph"; fields as in `training.ProbSolRun`. :ivar curves, learned: see `GraphPlayer`."""
 
     config: ProbSolConfig
     final: dict[str, float]
     curve: list[dict[str, float]]
     run_dir: Path | None
-    curves: Curves = field(repr=False)
+    curves: Curves | None = field(repr=False)
+    learned: discovery.Learned | None = field(repr=False)
 
     def player(self, seed: int = 0, *, known: Known = "lived") -> GraphPlayer:
-        """:param seed: has no effect, because the agent draws nothing."""
-        return GraphPlayer(self.curves, known)
+        """:param seed: see `GraphPlayer`."""
+        return GraphPlayer(self.curves, known, self.learned, seed)
 
     def players(self, seed: int = 0) -> dict[str, GraphPlayer]:
-        return {"graph": self.player(), "knowledge taken away": self.player(known="none")}
+        return {"graph": self.player(seed), "knowledge taken away": self.player(seed, known="none")}
 
 
 def train_graph(config: ProbSolConfig, folder: RunFolder | None, *, progress: bool = True) -> GraphRun:
     """Run the agent's tries; :param folder: of the run, from `opened`; None stores nothing."""
     with TemporaryDirectory() as place:
-        where = Path(place) if folder is None else folder.path
-        _, curve, final = run_learner(folder, lambda: Living(config, where), title="living", progress=progress)
-        return GraphRun(config, final, curve, None if folder is None else folder.path, curves_of_run(where)[0])
+        path = None if folder is None else folder.path
+        learner, curve, final = run_learner(
+            folder, lambda: Living(config, path or Path(place)), title="living", progress=progress
+        )
+        return GraphRun(config, final, curve, path, learner.curves, learner.learned)
 
 
 def load_graph(config: ProbSolConfig, folder: RunFolder) -> GraphRun:
     """Load a run. :raises InputError: the run has no memory."""
     final = read_final(folder.path) if folder.complete else {}
-    return GraphRun(config, final, read_metrics(folder.path), folder.path, curves_of_run(folder.path)[0])
+    known = knowledge_of_run(folder.path, folder.load(KIND)[0])
+    return GraphRun(config, final, read_metrics(folder.path), folder.path, *known)

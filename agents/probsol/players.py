@@ -14,7 +14,7 @@ from gumption.agents import evaluation
 from gumption.data import InputError
 from gumption.envs.probsol.engine import CENTRES, CHECK, NONE, POINTS, PUT_DOWN, TAKE_UP, TURN, TURN_BACK
 from gumption.envs.probsol.env import ProbSolVectorEnv
-from gumption.envs.probsol.geometry import PLACED, STORED, area_distance
+from gumption.envs.probsol.geometry import GRABBED, HELD, PLACED, STORED, area_distance
 from gumption.envs.probsol.magnets import RADIUS, TABLE
 from gumption.envs.probsol.tasks import CELL, CONSTRAINTS, CRAFTING, DISCOVERY, GRID, Task
 
@@ -285,6 +285,62 @@ class Scripts:
             elif action is not None:
                 actions[i] = action
         return actions
+
+
+#: Number of actions that `Hand.left` reserves for the end of a trial.
+RESERVE = 14
+
+
+class Hand:
+    """Generate actions for a table."""
+
+    def __init__(self, batch: ProbSolVectorEnv, i: int) -> None:
+        self.batch, self.i, self.task, self.tables = batch, i, batch.task(i), batch.tables
+        self.many, self.last = len(self.task.objects), batch.labels.num_actions
+
+    @property
+    def where(self) -> np.ndarray:
+        return self.tables.where[self.i, : self.many]
+
+    @property
+    def place(self) -> np.ndarray:
+        return self.tables.place[self.i, : self.many].copy()
+
+    @property
+    def left(self) -> int:
+        """Return the number of actions left in the trial, without the reserve for its end, `RESERVE`."""
+        used = self.tables.actions[self.i] + self.tables.refused[self.i]
+        return int(self.batch.settings.max_actions - used) - RESERVE
+
+    @property
+    def able(self) -> list[int]:
+        """Return the discs that the empty hand can take from the table or the side bar."""
+        return [disc for disc in range(self.many) if self.where[disc] == STORED or self.can_take(disc)]
+
+    def can_take(self, disc: int) -> bool:
+        """Return whether the empty hand can take a disc."""
+        return bool(self.tables.mask()[self.i, disc + self.tables.discs * (self.where[disc] == PLACED)])
+
+    def put(self, disc: int, point: int, *, hold: bool = False) -> Iterator[int]:
+        """Put or hold a disc at a point, or store it if that is refused."""
+        yield disc + self.tables.discs * int(self.where[disc] == PLACED)
+        action = self.batch.labels.first_point + POINTS * hold + point
+        yield action if self.tables.mask()[self.i, action] else self.batch.labels.free_cell(self.tables, self.i)
+
+    def store(self, disc: int) -> Iterator[int]:
+        """Move a disc from the table or the hand to the side bar."""
+        if self.where[disc] == HELD:
+            yield self.last + TAKE_UP
+        elif self.where[disc] == PLACED:
+            yield self.tables.discs + disc
+        if self.where[disc] == GRABBED:
+            yield self.batch.labels.free_cell(self.tables, self.i)
+
+    def clear(self, keep: Sequence[int]) -> Iterator[int]:
+        """Store all discs on the table that can be taken, except `keep`."""
+        for disc in range(self.many):
+            if disc not in keep and self.where[disc] == PLACED and self.can_take(disc):
+                yield from self.store(disc)
 
 
 class Naive(Scripts):

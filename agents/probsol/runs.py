@@ -8,14 +8,13 @@ from typing import Any
 import numpy as np
 
 from gumption.agents.evaluation import compared, loaded
-from gumption.agents.watch import SHOWN, Candidate, Choice, Player, Score, in_words, scores_of
+from gumption.agents.watch import SHOWN, Candidate, Choice, Player, scores_of
 from gumption.data.settings import Seed, Size, checked
 from gumption.envs.probsol.actions import WHAT, WHERE
 from gumption.envs.probsol.env import ProbSolVectorEnv
 from gumption.envs.probsol.settings import Partition
 from gumption.envs.probsol.tasks import FAMILIES, GRID
 from gumption.envs.probsol.text import TextFace
-from gumption.kg.curves import KINDS
 
 from .evaluation import TRIALS, baselines, compare, spread
 from .lived import GraphRun
@@ -41,7 +40,7 @@ def _load(run: str | Path, **places: Any) -> Any:
 
 
 class LivedPlayer(Player):
-    """Play a run, and list the next action and the value of the best try of each pair of discs."""
+    """Play a run, and list the next action and the comparison that led to the present try or meeting."""
 
     def __init__(self, run: Any, env: ProbSolVectorEnv) -> None:
         """:param run: a `ProbSolRun` or a `GraphRun`."""
@@ -55,20 +54,9 @@ class LivedPlayer(Player):
 
     def decide(self) -> tuple[np.ndarray, tuple[Choice, ...]]:
         action = self._player.act(self.env)
-        table, ids = self._player.tables[0], self.env.task().ids
         named = " ".join(map(str, self.env.label(action[0])))
-        choices = [Choice("action", (Candidate(named, 1.0),), 0)]
-        best: dict[tuple[int, int], tuple[float, np.ndarray]] = {}
-        for pair, value, kinds in sorted(table.compared, key=lambda row: row[1]):
-            best[pair] = value, kinds
-        candidates = []
-        for (one, other), (value, kinds) in best.items():
-            facts = [(ids[one], f"{kind}DistanceOf", ids[other]) for kind in KINDS]
-            scores = tuple(Score(fact[1], float(p), (in_words(fact),)) for fact, p in zip(facts, kinds, strict=True))
-            candidates.append(Candidate(f"{ids[one]} on {ids[other]}", min(value, 1.0), scores=scores))
-        if table.chosen is not None:
-            choices.append(Choice("try", tuple(candidates), list(best).index(table.chosen)))
-        return action, tuple(choices)
+        choice = self._player.tables[0].choice()
+        return action, (Choice("action", (Candidate(named, 1.0),), 0), *([] if choice is None else [choice]))
 
     def outcome(self, infos: dict[str, Any]) -> tuple[str, bool]:
         """Return the solution rate or the end of the episode as text, and whether the task is solved."""

@@ -45,6 +45,8 @@ def train(config: ProbSolConfig, run: Run = Path("runs/probsol"), resume: Resume
     Example: gumption train probsol --task fishing/generated --steps 200000 --run runs/fishing
 
     With knowledge: gumption train probsol --kg full --run runs/guided
+
+    By facts of its own tries: gumption train probsol --agent graph --task findthesame/generated --run runs/lived
     """
     from gumption.agents.probsol.training import train_probsol
 

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from gumption.agents.probsol.discovery import (
+    WORTH,
     Arranging,
     Belief,
     Curious,
-    Discoverer,
     Learned,
     Meeting,
     compare,
@@ -19,6 +19,7 @@ from gumption.agents.probsol.discovery import (
     learn_from,
     live_through,
 )
+from gumption.agents.probsol.lived import GraphPlayer
 from gumption.agents.probsol.players import steps
 from gumption.envs.probsol.env import ProbSolVectorEnv
 from gumption.envs.probsol.library import renamed
@@ -47,7 +48,7 @@ def known(kinds: int, outcomes: np.ndarray, prior: np.ndarray) -> Learned:
     value, traits = outcomes[None, :, :, None], np.arange(kinds)[:, None].repeat(3, 1)
     often = np.bincount(outcomes.ravel())
     sizes = {("FindTheDiff", 1): 3, ("FindTheDiff", 2): 1, ("FindTheSame", 2): 2, ("FindTheSame", 3): 1}
-    return Learned(None, numbers, often, value, np.ones(value.shape), traits, prior, sizes)  # pyright: ignore[reportArgumentType]
+    return Learned(None, numbers, often, value, np.ones(value.shape), traits, prior, sizes, {})  # pyright: ignore[reportArgumentType]
 
 
 @pytest.mark.parametrize("family", ["FindTheDiff", "FindTheSame"])
@@ -79,11 +80,11 @@ def test_it_makes_the_meeting_that_tells_and_none_where_none_does() -> None:
     rng, prior = np.random.default_rng(0), np.array([0.5, 0.5])
     tells = known(2, np.array([[1, 2], [3, 4]]), prior)
     goal, kinds = Belief(tells, "FindTheDiff", 4).draw(rng)
-    met = Belief(tells, "FindTheDiff", 4).next(goal, kinds, set(), rng)
-    assert met is not None
-    assert met.first != met.second
+    meetings, gains = Belief(tells, "FindTheDiff", 4).gains(goal, kinds, set(), rng)
+    assert gains.max() > WORTH
+    assert all(met.first != met.second for met in meetings)
     blind = known(2, np.ones((2, 2), dtype=np.int64), prior)
-    assert Belief(blind, "FindTheDiff", 4).next(goal, kinds, set(), rng) is None
+    assert Belief(blind, "FindTheDiff", 4).gains(goal, kinds, set(), rng)[1].max() <= WORTH
 
 
 @pytest.fixture(scope="module")
@@ -94,9 +95,7 @@ def learned() -> Learned:
 @pytest.mark.slow
 def test_it_solves_tasks_by_facts_that_it_lived_and_not_by_false_ones(learned: Learned) -> None:
     tasks = find_tasks("monopoles", 8, 50_000)
-    lived, false, none = (
-        compare(Discoverer(learned.knowing(one)), tasks, "real") for one in ("lived", "false", "none")
-    )
+    lived, false, none = (compare(GraphPlayer(None, one, learned), tasks, "real") for one in ("lived", "false", "none"))
     assert lived["solved"].mean() >= 0.9
     assert lived["right"].mean() >= 0.9
     assert lived["probes"].mean() < 18
@@ -112,8 +111,9 @@ def test_new_names_and_turned_poles_change_nothing() -> None:
         return renamed(replace(task, objects=tuple(discs)), "shuffled")
 
     lived, tasks = find_tasks("monopoles", 8, 100_000), find_tasks("monopoles", 2, 50_000)
-    one = compare(Discoverer(learn(lived)), tasks, "real")
-    two = compare(Discoverer(learn([other(task) for task in lived])), [other(task) for task in tasks], "real")
+    one = compare(GraphPlayer(None, learned=learn(lived)), tasks, "real")
+    turned = learn([other(task) for task in lived])
+    two = compare(GraphPlayer(None, learned=turned), [other(task) for task in tasks], "real")
     assert all(np.array_equal(one[name], two[name]) for name in one)
 
 
@@ -129,10 +129,10 @@ def one_odd(**more) -> Task:
     return read_task({**task, "max_obj_num": 6, "max_grid_num": 6, **more})
 
 
-def probed(learned: Learned, task: Task, **settings) -> tuple[ProbSolVectorEnv, Discoverer]:
+def probed(learned: Learned, task: Task, **settings) -> tuple[ProbSolVectorEnv, GraphPlayer]:
     """Played to the end, with so many trials."""
     batch = ProbSolVectorEnv(1, autoreset_mode="Disabled", task=task, **{"trial_number": 9, **settings})
-    player = Discoverer(learned)
+    player = GraphPlayer(None, learned=learned)
     batch.reset(seed=0)
     for _ in steps(batch, player):
         pass
@@ -147,7 +147,7 @@ def test_where_the_actions_of_a_trial_run_out_it_goes_on_in_the_next_one(learned
     assert (whole.success[0], whole.tables.trials[0]) == (True, 1)
     assert parts.success[0]
     assert 1 < parts.tables.trials[0] < 9
-    assert one.beliefs[0].met[:2] == other.beliefs[0].met[:2]
+    assert one.tables[0].belief.met[:2] == other.tables[0].belief.met[:2]
 
 
 @pytest.mark.slow
@@ -158,7 +158,7 @@ def test_discs_meet_where_more_of_the_table_is_accessible(learned: Learned) -> N
     frame = [[0, 0, 480, 200], [0, 280, 480, 200], [0, 200, 150, 80], [330, 200, 150, 80]]
     batch, player = probed(learned, one_odd(inaccessible=frame), trial_number=2)
     assert batch.tables.trials[0] > 1
-    assert len(player.beliefs[0].met) > 1
+    assert len(player.tables[0].belief.met) > 1
 
 
 def test_a_life_is_the_same_on_a_row_and_on_a_column_and_with_the_same_seed() -> None:

@@ -65,6 +65,15 @@ def test_goal_and_constraint_foretell_what_depends_on_them_and_the_reward_alone_
     assert told["one"]["goal and constraint"] == {"plan": 1.0, "actions": 1.0}
     assert told["one"]["reward only"] == {"plan": 0.5, "actions": 0.5}  # what solved b is expected everywhere
     assert foretold({"one": agent("ab")}) == {}
+    placed, told = (
+        {name: [episode("a", "x", "none", (0.0, 0.0), "push", begins=verbs)] for name, verbs in verbs.items()}
+        for verbs in (
+            {"one": ("grab", "place", "check"), "two": ("grab", "check", "place")},
+            {"one": ("grab", "place"), "two": ("grab",)},
+        )
+    )
+    assert foretold(placed)["one"]["reward only"]["actions"] == pytest.approx(1 / 3)  # each counts at its place
+    assert foretold(told)["one"]["reward only"]["actions"] == 1 / 2
     unsolved = foretold({"one": agent(""), "two": agent("")})["one"]["reward only"]
     assert unsolved["plan"] == 0.5  # both are as frequent: the first in the alphabet is said
 

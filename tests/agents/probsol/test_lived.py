@@ -11,6 +11,7 @@ from gumption.agents.probsol.lived import GraphPlayer, tries
 from gumption.agents.probsol.training import load_run, train_probsol
 from gumption.agents.run_folder import load_policy
 from gumption.data import InputError
+from gumption.data.writing import write_json
 from gumption.envs.probsol.library import renamed
 from gumption.envs.probsol.memory import Memory
 from gumption.envs.probsol.tasks import read_task
@@ -97,13 +98,31 @@ def test_a_run_keeps_its_tries_and_facts_and_is_loaded_with_them(tmp_path):
     assert train_probsol(config, tmp_path / "run", resume=True, progress=False).final == run.final
 
 
-def test_a_life_in_which_nothing_moves_other_families_and_a_graph_are_refused():
+def test_a_life_in_which_nothing_moves_other_families_and_a_graph_are_refused(lived, tmp_path):
     with pytest.raises(InputError, match="tries changed a number: make other tries"):
         train_probsol(ProbSolConfig(**SMALL, laws="inert"), progress=False)
     with pytest.raises(InputError, match="agent='graph' plans by facts of its own tries: leave out kg"):
         ProbSolConfig(agent="graph", kg="full")
-    with pytest.raises(InputError, match="is of the family FindTheDiff; agent='graph' plays Fishing and Curling"):
-        train_probsol(ProbSolConfig(agent="graph", task=("findthediff/0",)), progress=False)
+    shut = {"schema": 1, "name": "shut/0", "family": "FindTheDiff", "inaccessible": [[0, 0, 480, 40]], "answer": ["d"]}
+    shut["objects"] = [
+        {"id": one, "color": color, "mass": mass, "magnetism": "medium", "polarity": "+", "stored": cell}
+        for cell, (one, color, mass) in enumerate(
+            zip("abcd", ("red", "blue", "green", "pink"), ("small",) * 3 + ("large",), strict=True)
+        )
+    ]
+    for name, task, refusal in (
+        ("sandbox", {**shut, "family": "Sandbox"}, "is of the family Sandbox; agent='graph' plays Fishing, Curling"),
+        ("shut", shut, "has dark areas or walls, where discs of a meeting get lost"),
+    ):
+        if name == "sandbox":
+            del task["answer"]
+        write_json(tmp_path / f"{name}.json", task)
+        with pytest.raises(InputError, match=refusal):
+            train_probsol(ProbSolConfig(agent="graph", task=(str(tmp_path / f"{name}.json"),)), progress=False)
+    with pytest.raises(InputError, match="of the family FindTheDiff, for which the agent has no facts: it plays"):
+        play_tasks(
+            GraphPlayer(lived("real").curves), ProbSolConfig().tasks("validation", ("findthediff/generated",))[:1]
+        )
     with pytest.raises(InputError, match="tries is 100000"):
         ProbSolConfig(agent="graph", tries=100_000)
 

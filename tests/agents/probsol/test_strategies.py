@@ -13,9 +13,7 @@ from gumption.agents.probsol.goals import (
     consistency,
     entropy,
     entropy_by_tightness,
-    first_actions_accuracy,
     over_policies,
-    plan_accuracy,
     strategy,
     tendencies,
 )
@@ -135,16 +133,6 @@ def test_entropy_falls_where_the_constraint_is_tight() -> None:
     assert found == {"none": 1.0, "critical": 0.0}  # goals by themselves: pooled, "critical" would have 1 bit, too
 
 
-def test_predictions_of_plans_and_first_actions() -> None:
-    assert plan_accuracy(["push", "turn", "push"], ["push", "push", "push"]) == pytest.approx(2 / 3)
-    done = [EPISODES["push"], [CHECK]]
-    told = [[("grab", "b"), ("place", 5, 6), ("grab", "b")], [list(CHECK), NONE]]
-    assert first_actions_accuracy(told, done) == pytest.approx((2 / 3 + 1) / 2)
-    assert first_actions_accuracy([[], []], done) == 0.0
-    shifted = [EPISODES["push"][1:], [NONE, CHECK]]
-    assert first_actions_accuracy(shifted, done) == 0.0  # each action counts at its place
-
-
 @pytest.mark.parametrize(
     ("call", "message"),
     [
@@ -158,8 +146,6 @@ def test_predictions_of_plans_and_first_actions() -> None:
         (lambda: consistency(["push", "push"], ["x", "y"]), "no two episodes have the same condition"),
         (lambda: entropy([]), "no strategies"),
         (lambda: entropy_by_tightness(["push"], ["a"], []), "they are as many"),
-        (lambda: plan_accuracy(["push"], []), "they are as many"),
-        (lambda: first_actions_accuracy([[]], [[]]), "an action at least"),
     ],
 )
 def test_bad_input_is_refused(call: Any, message: str) -> None:

@@ -4,10 +4,15 @@ import json
 import sys
 
 import gymnasium as gym
+import numpy as np
 import pytest
 
+from gumption.agents.probsol.config import ProbSolConfig
+from gumption.agents.probsol.evaluation import play_tasks
+from gumption.agents.probsol.training import load_run, train_probsol
 from gumption.data.writing import write_json
 from gumption.envs.sb3_adapter import SB3VecEnv
+from gumption.kg import KnowledgeGraph
 from gumption.scripts import cli
 
 SMALL = ["--num-envs", "4", "--n-steps", "16", "--batch-size", "32", "--steps", "64", "--eval-interval", "64",
@@ -72,20 +77,45 @@ def test_a_run_with_a_graph_is_trained_and_evaluated(tmp_path, call):
 
 
 @pytest.mark.slow
-def test_the_agent_graph_lives_is_evaluated_and_watched(tmp_path, call):
-    words = ("--task", "curling/generated", "--agent", "graph", "--tries", "256", "--eval-tasks", "2")
+@pytest.mark.parametrize(
+    ("family", "tries", "played", "shown"),
+    [
+        ("Curling", "256", "fishing/0", ("try?", "lowers distance of", "the end of the episode: success")),
+        ("FindTheSame", "1024", "findthediff/0", ("probe?", "px in", "times", "the end of the episode: success")),
+    ],
+)
+def test_the_agent_graph_lives_is_evaluated_and_watched(tmp_path, call, family, tries, played, shown):
+    words = ("--task", f"{family.lower()}/generated", "--agent", "graph", "--tries", tries, "--eval-tasks", "1")
     code, out, err = call("train", "probsol", *words, "--run", "lived")
     assert code == 0, err
     assert "of validation tasks" in out
-    code, out, err = call("evaluate", "lived", "--json", "--num-tasks", "3")
+    code, out, err = call("evaluate", "lived", "--json", "--num-tasks", "2")
     assert code == 0, err
     players = json.loads(out)["players"]
     assert list(players)[:2] == ["graph", "knowledge taken away"]
-    assert players["graph"]["Curling"]["auccess"] > players["random"]["Curling"]["auccess"]
-    code, out, err = call("watch", "lived", "--delay", "0", "--task", "fishing/0")
+    assert players["graph"][family]["auccess"] > players["random"][family]["auccess"]
+    code, out, err = call("watch", "lived", "--delay", "0", "--task", played)
     assert code == 0, err
-    for shown in ("action?", "try?", "lowers distance of", "the end of the episode: success"):
-        assert shown in " ".join(out.split())
+    for words in ("action?", *shown):
+        assert words in " ".join(out.split())
+
+
+@pytest.mark.slow
+def test_a_run_lives_tool_use_and_discovery_and_keeps_the_facts_of_both(tmp_path):
+    task = ("fishing/generated", "findthesame/generated")
+    config = ProbSolConfig(agent="graph", task=task, tries=256, eval_tasks=1)
+    run = train_probsol(config, tmp_path / "run", progress=False)
+    again = load_run(tmp_path / "run")
+    assert np.array_equal(again.curves.facts, run.curves.facts, equal_nan=True)
+    for name, part in run.learned.met.items():
+        assert np.array_equal(again.learned.met[name], part), name
+    graph = KnowledgeGraph.load(tmp_path / "run" / "knowledge" / "effects.nq")
+    counted = [int(count.split('"')[1]) for _, _, count in graph.triples(relation="hasVisits")]
+    assert sum(counted) >= 2 * 256  # each meeting is counted for its outcome, and for being carried out
+    tasks = [config.tasks("validation", (one,))[0] for one in task]
+    assert play_tasks(again.player(), tasks, trials=1).actions.tolist() == (
+        play_tasks(run.player(), tasks, trials=1).actions.tolist()
+    )
 
 
 @pytest.mark.parametrize(
