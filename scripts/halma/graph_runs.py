@@ -122,7 +122,7 @@ def _by(moves: int | None, method: str = "train", of: str | None = None, **setti
 
 
 NETWORK = "network"
-_LIFE, _NO_GRAPH = "graph, own life", "no graph: MLP, TD3"
+_LIFE, _NO_GRAPH = "graph, own life", "no graph: MLP, MPO"
 #: Map conditions to their labels in the table of all worlds.
 AT_WORK = {
     _NO_GRAPH: "no graph",
