@@ -222,11 +222,21 @@ class Effects:
     def closed(self, rules: Sequence[Rule] | None = None) -> Effects:
         """Add the facts that follow from the sure facts of lawful slots.
 
-        An action is a relation between a slot's values before and after; the values of all slots together show which
-        actions undo or compose others. An action that never changed a slot also keeps values seen with other actions;
-        these are not mined, as they support every rule. If a slot alone decides feasibility, inferred effects set it.
+        An action is a relation between a slot's values before and after. First, rules with one atom show which slots
+        change alike or oppositely, so that what is known of one slot's values holds for another's; then the values of
+        all slots together show which actions undo or compose others. An action that never changed a slot also keeps
+        values seen with other actions; these are not mined, as they support every rule. If a slot alone decides
+        feasibility, inferred effects set it.
 
         :param rules: Horn rules over `action 0`, `action 1`, ...; None to mine them from the facts.
+        """
+        effects = self._by_rules(None, alike=True) if rules is None else self
+        return effects._by_rules(rules, alike=False)
+
+    def _by_rules(self, rules: Sequence[Rule] | None, alike: bool) -> Effects:
+        """Add what follows by rules, mined unless they are given.
+
+        :param alike: use one relation for each action and slot, between values, and rules with one atom.
         """
         laws = self.laws()
         same = (laws == np.arange(self.size)) | (laws == 0)
@@ -235,18 +245,19 @@ class Effects:
         kept = np.stack([*held.nonzero(), held.nonzero()[2], np.ones(int(held.sum()))], axis=1)
         action, slot, value = np.where(keeps[..., None], 0, laws).nonzero()
         graph, inferred = KnowledgeGraph(), []
-        parts = zip(action, slot, value, laws[action, slot, value], strict=True)
-        graph.add([(f"{s} {v}", f"action {a}", f"{s} {w}") for a, s, v, w in parts], graph=LAWS)
+        for a, s, v, w in zip(action, slot, value, laws[action, slot, value], strict=True):
+            graph.add([(f"{v}", f"action {a} {s}", f"{w}") if alike else (f"{s} {v}", f"action {a}", f"{s} {w}")], LAWS)
         if rules is None and len(action):
             least = {"min_support": SUPPORT, "min_confidence": 0.0, "min_pca_confidence": self.purity}
-            rules = [mined.rule for mined in mine_rules(graph, LAWS, **least)]
+            mined = (found.rule for found in mine_rules(graph, LAWS, **least))
+            rules = [rule for rule in mined if len(rule.body) == 1 or not alike]
         if rules and len(action) and (result := infer(graph, rules, source=LAWS)).entailed:
             doubt = dict(result.uncertain)
             for fact in graph.triples(graph=default_into(LAWS)):
-                (s, v), a, w = map(int, fact[0].split()), int(fact[1].split()[1]), int(fact[2].split()[1])
-                inferred.append((a, s, v, w, doubt.get(fact, 1.0)))
-        found = np.array(sorted(inferred), dtype=np.float64).reshape(-1, 5)
-        return self._with(np.concatenate([kept, found]), tuple(rules or ()))
+                subject, (_, a, *of), w = (part.split() for part in fact)
+                inferred.append((a, *of, *subject, w[-1], doubt.get(fact, 1.0)))
+        rows = np.array(inferred, dtype=np.float64).reshape(-1, 5)
+        return self._with(np.concatenate([kept, rows]), (*self.rules, *(rules or ())))
 
     def _with(self, rows: np.ndarray, rules: tuple[Rule, ...]) -> Effects:
         """Add facts (action, slot, value, value', confidence) of lawful slots, unless a sure fact exists."""
