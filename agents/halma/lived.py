@@ -31,6 +31,7 @@ LIKELY, UNLIKELY = 0.3, 0.02  # probabilities of moves: above, a plan examines t
 SURE = 0.98  # upper bound of a guessed probability
 POINTS, SIGNS = 0.9, 8  # a slot's signs point the way if this share of at least this many rows agrees
 INFORMATION = 0.5  # value of a place that may be the goal, as long as the goal is unknown
+POSSIBLE = 1e-6  # least probability of a move that no fact excludes
 GUESS = 0.5  # probability of a move without any evidence
 MOST_PLACES = 1 << 14  # places of a maze
 
@@ -249,7 +250,8 @@ class _Making:
         is_open = opens[few][:, options[:, 0]]
         far = (np.nan_to_num(p).reshape(is_open.shape) * is_open).sum(0) / np.maximum(is_open.sum(0), 1)
         about = [Guess(self.effects.size, panels[:, self.slots], one)(self.grid) for one in opens.T]
-        return (np.stack(about, axis=1)[:, options[:, 0]] * far).astype(np.float32), far
+        usual = np.stack(about, axis=1)[:, options[:, 0]] * far
+        return np.maximum(usual, POSSIBLE).astype(np.float32), far
 
     def aside(self, life: Lived) -> dict[tuple[int, int], list[Guess]]:
         """See `Outlook.aside`; uses all moves whose end was seen."""
@@ -463,7 +465,7 @@ class GraphPlayer:
         link[env[i], direction[option], row[env[i], place[i]], row[env[i], to[i, option]]] = 1
         while (longer := np.minimum(link + link @ link, 1)).sum() > link.sum():
             link = longer
-        i, option = np.nonzero(there & ~self.failed[envs[env], place])
+        i, option = np.nonzero(there & (self.p[envs[env], place] > 0))
         joined = link[env[i], direction[option], row[env[i], place[i]], row[env[i], to[i, option]]] > 0
         self.p[envs[env[i[joined]]], place[i[joined]], option[joined]] = 1
 
