@@ -4,21 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from gumption.agents.halma.evaluation import MEASURES, ORACLE, RANDOM
+from gumption.agents.halma.evaluation import ORACLE, RANDOM
 from gumption.data.reading import read_json
-from gumption.scripts.results import HEADER, Condition, Job, Kind, Row, figure, panels, seeds, spread, summary, table
+from gumption.envs.halma.diagnostics import SPLITS
+from gumption.scripts.results import HEADER, Condition, Job, Kind, Row, figure, number, panels, spread, summary, table
 
 if TYPE_CHECKING:
     from gumption.agents.halma.acting import Actor
     from gumption.agents.halma.config import HALMAConfig
-    from gumption.envs.halma import HALMAVectorEnv, Memory
+    from gumption.agents.halma.lived import Outlook
+    from gumption.envs.halma import HALMAVectorEnv, Mazes, Memory
 
 MAZES = 50
+NEW, OWN = "new mazes", "tests of its own memory"  # panels
 FIGURES = {
     "rho_a": "rho_a: valid moves, %", "rho_g": "rho_g: goals, %", "rho_p": "rho_p: paths, %",
     "first_trial": "first trial, % of the oracle's",
@@ -35,38 +39,44 @@ class GraphRuns(Kind):
     named = "player"
     columns: ClassVar = {
         "moves lived": figure("moves", ",d"),
-        "seeds": seeds,
+        "seeds": lambda row, rows: str(sum(share is not None for share in row["rho_p"]["per_seed"])),
         **{heading: spread(name, ".1f") for name, heading in FIGURES.items()},
     }
     code = ("envs/halma", "agents/halma", "kg/effects.py", "kg/value_iteration.py", "kg/rules")
     drawn = ("rho_p", "paths", FIGURES["rho_p"])
 
     def measure(self, job: Job, progress: bool) -> dict[str, Any]:
-        """Live, if the method is to train, and play the mazes: with all trials, and with the first alone."""
-        from gumption.agents.halma.acting import play
+        """Live, if the method is to train, and play the mazes."""
+        from gumption.agents.halma.acting import moves_of
         from gumption.agents.halma.config import HALMAConfig
+        from gumption.agents.halma.evaluation import env_of
         from gumption.agents.halma.runs import train_halma
-        from gumption.envs.halma import HALMAVectorEnv, Mazes, sample_mazes
+        from gumption.envs.halma.env import Tally
 
         given = dict(job.settings)
         moves = given.pop("moves", None)
         config = HALMAConfig(**given)
         if job.method in ("train", NETWORK):
             train_halma(config, job.directory, resume=True, progress=progress)
-        mazes = Mazes(sample_mazes(MAZES, NEW_MAZES + job.seed, mean_depth=5), config.rules)
-        played = {}
-        for trials in (10, 1):
-            env = HALMAVectorEnv(MAZES, mazes=mazes, trials=trials, autoreset_mode="SameStep")
-            played[trials] = play(_player(job, config, env, moves), env, np.arange(MAZES), job.seed)
-        shares = {name: getattr(played[10], name) for name in MEASURES} | {"first_trial": played[1].rho_p}
-        return {"moves": moves, **{name: round(100 * float(share.mean()), 2) for name, share in shares.items()}}
+        if not (mazes := _mazes(job, config)):
+            return dict.fromkeys(("moves", *FIGURES))
+        env = env_of(config, mazes, "RT")
+        plays = moves_of(_player(job, config, env, moves), env, np.arange(len(mazes)), job.seed)
+        tally, first = Tally(env), np.zeros(len(mazes))
+        for _, outcome in plays:
+            before = tally.efficiency.copy()
+            tally.add(outcome)
+            first += (outcome.trial == 0) * (tally.efficiency - before)
+        shares = tally.measures()._asdict() | {"first_trial": first}
+        return {"moves": moves, **{name: round(100 * float(shares[name].mean()), 2) for name in FIGURES}}
 
     def words(self, found: Mapping[str, Any]) -> str:
-        return ", ".join(f"{name} {found[name]:.1f}" for name in FIGURES)
+        return ", ".join(f"{name} {number(found[name], '.1f')}" for name in FIGURES)
 
     def figures(self, condition: Condition, found: Mapping[str, Any]) -> dict[str, Any]:
         runs = [found[seed] for seed in sorted(found, key=int)]
-        return {"moves": runs[0]["moves"], **{name: summary([run[name] for run in runs]) for name in FIGURES}}
+        moves = next((run["moves"] for run in runs if run["moves"]), None)
+        return {"moves": moves, **{name: summary([run[name] for run in runs]) for name in FIGURES}}
 
     def more_rows(self, options: Any, plan: Mapping[str, Any], rows: Sequence[Row]) -> list[dict[str, Any]]:
         """Return the rows of the hand-written strategy, in the same mazes, after 200,000 random moves."""
@@ -77,30 +87,53 @@ class GraphRuns(Kind):
                     if (run.get("moves"), run["names"], run["laws"]) == (200_000, names, "real")}  # fmt: skip
             found.append({
                 "condition": "written strategy" + ", names shuffled" * (names == "shuffled"),
-                "settings": {"names": names}, "seeds": [*map(int, runs)], "panels": list(rows[0]["panels"]),
+                "settings": {"names": names}, "seeds": [*map(int, runs)], "panels": [NEW],
                 "commit": kept["commit"], "made": {**{key: plan.get(key) for key in HEADER}, "command": kept["about"]},
                 **self.figures(Condition(), runs),
             })  # fmt: skip
         return found
 
     def headline(self, results: Mapping[str, Any]) -> str:
-        [(panel, rows)] = panels(results).items()
-        lines = table([self.named, *self.columns], [self.cells(row, rows, panel, self.columns) for row in rows])
-        return "\n".join(lines) + "\n"
+        tables = (
+            table([panel, *self.columns], [self.cells(row, rows, panel, self.columns) for row in rows])
+            for panel, rows in panels(results).items()
+        )
+        return "\n\n".join(map("\n".join, tables)) + "\n"
+
+
+def _mazes(job: Job, config: HALMAConfig) -> Mazes | None:
+    """Return the mazes that a job plays: new ones, or a test made from the memory of its source, None without any."""
+    from gumption.envs.halma import Mazes, sample_mazes
+    from gumption.envs.halma.splits import load_splits, make_splits, read_run
+
+    if job.method not in SPLITS:
+        return Mazes(sample_mazes(MAZES, NEW_MAZES + job.seed, mean_depth=5), config.rules)
+    run = job.source_run()
+    made = run / "splits"
+    tests = load_splits(made) if made.is_dir() else make_splits(read_run(run), made, seed=job.seed, mazes=MAZES)
+    return tests.get(job.method)
 
 
 def _player(job: Job, config: HALMAConfig, env: HALMAVectorEnv, moves: int | None) -> Actor:
     from gumption.agents.halma.acting import OracleActor, RandomActor
-    from gumption.agents.halma.lived import GraphPlayer, Outlook, memory_of_run
+    from gumption.agents.halma.lived import GraphPlayer
     from gumption.agents.halma.runs import load_run
 
     if job.method in (RANDOM, ORACLE):
         return RandomActor(config.max_opt_len, config.rules) if job.method == RANDOM else OracleActor(env)
     if job.method == NETWORK:
         return load_run(job.directory).actor()
-    memory = memory_of_run(job.directory if job.source is None else job.source_run(), moves)
-    outlook = Outlook.of(exchanged(memory, job.seed) if job.method == "false" else memory)
+    run = job.directory if job.source is None else job.source_run()
+    outlook = _outlook(run, moves, job.method == "false", job.seed)
     return GraphPlayer(outlook.forgotten() if job.method == "taken away" else outlook)
+
+
+@lru_cache(maxsize=5)
+def _outlook(run: Path, moves: int | None, false: bool, seed: int) -> Outlook:
+    from gumption.agents.halma.lived import Outlook, memory_of_run
+
+    memory = memory_of_run(run, moves)
+    return Outlook.of(exchanged(memory, seed) if false else memory)
 
 
 def exchanged(memory: Memory, seed: int) -> Memory:
@@ -116,9 +149,9 @@ def exchanged(memory: Memory, seed: int) -> Memory:
     return replace(memory, records=records)
 
 
-def _by(moves: int | None, method: str = "train", of: str | None = None, **settings: Any) -> Condition:
+def _by(moves: int | None, method: str = "train", of: str | None = None, panel: str = NEW, **more: Any) -> Condition:
     """Return a player of `GraphRuns` by the first `moves` of a life, its own or of another condition."""
-    return Condition({"moves": moves, **settings}, method, ("new mazes",), of)
+    return Condition({"moves": moves, **more}, method, (panel,), of)
 
 
 NETWORK = "network"
@@ -142,4 +175,5 @@ PLAYERS = {
     "graph, false facts": _by(50_000, "false", _LIFE),
     "graph, knowledge taken away": _by(50_000, "taken away", _LIFE),
     ORACLE: _by(None, ORACLE),
+    **{f"{OWN}: {test}": _by(50_000, test, _LIFE, OWN) for test in SPLITS},
 }
