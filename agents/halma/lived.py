@@ -96,9 +96,7 @@ class Outlook:
         :param window: use only the last `window` moves.
         :raises InputError: a memory too short for a fact that identifies places."""
         life = lived(memory).only(slice(-window if window else 0, None))
-        one = (life.action[:, 1:] > 0).sum(1) == 1
-        action = np.stack([life.action[:, 0], life.action[:, 1:].max(1)], axis=1)
-        single = Lived(life.thing, life.before, life.after, action, life.episode, life.carried).only(one)
+        single = single_moves(life)
         effects = Effects.fit(single).closed()
         slots = np.flatnonzero(effects.tells)
         if not len(slots) or effects.size ** len(slots) > MOST_PLACES:
@@ -140,6 +138,12 @@ class Outlook:
         best = confidence.max(1, keepdims=True)
         left = np.where(confidence < best, 1 - best, 1.0)
         return left[:, self.options[:, 0]]
+
+
+def single_moves(life: Lived) -> Lived:
+    """Return the moves with one primitive; their actions are (direction, primitive)."""
+    action = np.stack([life.action[:, 0], life.action[:, 1:].max(1)], axis=1)
+    return replace(life, action=action).only((life.action[:, 1:] > 0).sum(1) == 1)
 
 
 def places(panels: np.ndarray, slots: np.ndarray, size: int) -> np.ndarray:

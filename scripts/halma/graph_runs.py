@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from gumption.agents.halma.config import HALMAConfig
     from gumption.agents.halma.lived import Outlook
     from gumption.envs.halma import HALMAVectorEnv, Mazes, Memory
+    from gumption.envs.priors import Laws
+    from gumption.kg.effects import Lived
+    from gumption.scripts.results import Experiment
 
 MAZES = 50
 NEW, OWN = "new mazes", "tests of its own memory"  # panels
@@ -177,3 +180,84 @@ PLAYERS = {
     ORACLE: _by(None, ORACLE),
     **{f"{OWN}: {test}": _by(50_000, test, _LIFE, OWN) for test in SPLITS},
 }
+
+
+# ---- A law that changes
+
+
+BEFORE, AFTER = 40_000, (0, 2_500, 5_000, 7_500, 10_000, 15_000, 20_000, 30_000, 40_000)
+LATER = 10_000  # moves after the last of AFTER, which are predicted
+
+
+class Relearning(Kind):
+    """Facts of random moves whose laws change once: how many moves of later life they predict."""
+
+    title = "HALMA's experiment on laws that change"
+    last = "relearned.json"
+    named = "facts of"
+    code = ("envs/halma", "agents/halma/lived.py", "agents/halma/acting.py", "kg/effects.py", "kg/rules")
+
+    def measure(self, job: Job, progress: bool) -> dict[str, Any]:
+        from gumption.agents.halma.lived import single_moves
+        from gumption.kg.effects import Effects, Lived
+
+        parts = [_at_random(BEFORE, "real", job.seed), _at_random(AFTER[-1] + LATER, "counterfactual", job.seed)]
+        life = Lived(*(np.concatenate([getattr(part, name) for part in parts]) for name in Lived.__dataclass_fields__))
+        slots = Effects.fit(single_moves(parts[1])).tells
+        later = single_moves(life.only(slice(-LATER, None)))
+        later = later.only(later.carried & (later.after[:, 0, -1] == 1))
+        right = []
+        for moves in AFTER:
+            known = life.only(slice(0, BEFORE + moves))
+            effects = Effects.fit(single_moves(known.only(slice(-(job.settings["window"] or 0), None)))).closed()
+            predicted = effects.predict(later.thing, later.before, later.action[:, None])
+            same = predicted.known & (predicted.value[..., 0] == later.after[:, None])
+            possible = np.nan_to_num(predicted.possible[:, 0]) > 0.5
+            right.append(round(100 * float((same[:, 0, 0, slots].all(1) & possible).mean()), 2))
+        return {"right": right}
+
+    def words(self, found: Mapping[str, Any]) -> str:
+        return f"right after {AFTER[-1]:,} moves: {found['right'][-1]:.1f} %"
+
+    def figures(self, condition: Condition, found: Mapping[str, Any]) -> dict[str, Any]:
+        runs = [run["right"] for run in found.values()]
+        return {"right": [summary(values) for values in zip(*runs, strict=True)]}
+
+    def headline(self, results: Mapping[str, Any]) -> str:
+        heads = [self.named, *(f"{moves:,}" for moves in AFTER)]
+        lines = [[row["condition"], *(f"{at['iqm']:.0f}" for at in row["right"])] for row in results["rows"]]
+        return "\n".join(table(heads, lines)) + "\n"
+
+    def body(self, experiment: Experiment, results: Mapping[str, Any]) -> list[str]:
+        return [*self.headline(results).splitlines(), ""]
+
+    def plots(self, experiment: Experiment, results: Mapping[str, Any], directory: Path) -> list[Path]:
+        from gumption.agents.plots import Line, Panel, Scale, plot_curves
+
+        rows = {row["condition"]: np.transpose([at["per_seed"] for at in row["right"]]) for row in results["rows"]}
+        lines = [Line(name, AFTER, values) for name, values in rows.items()]
+        scale = Scale("moves predicted right, %", 100.0, ".0f", "moves since the laws changed")
+        return list(plot_curves([Panel("", lines, scale=scale)], directory / "relearned", results["title"]))
+
+
+def _at_random(moves: int, laws: Laws, seed: int) -> Lived:
+    """Return moves at random in 100 training mazes, of 100 agents at a time."""
+    from gumption.agents.halma.acting import random_options
+    from gumption.envs.halma import HALMAVectorEnv, Mazes, Memory, sample_mazes
+    from gumption.envs.halma.memory import flags, lived
+    from gumption.envs.halma.rules import Rules
+
+    rng, rules = np.random.default_rng(seed), Rules(laws=laws)
+    env = HALMAVectorEnv(100, mazes=Mazes(sample_mazes(100, seed), rules), autoreset_mode="SameStep")
+    env.reset(seed=seed)
+    parts = []
+    for _ in range(moves // 100):
+        options = random_options(rng, 100, env.max_opt_len, rules)
+        made = env.move(options)
+        marks = flags(made.valid, made.reached, made.trial_over | made.done)
+        parts.append((made.before, options, made.after, made.maze, made.trial, np.arange(100), marks))
+    return lived(Memory.of(env.max_opt_len, *map(np.concatenate, zip(*parts, strict=True)), rules=rules))
+
+
+WINDOWS = {"all moves": None} | {f"the last {moves:,} moves": moves for moves in (20_000, 10_000, 5_000)}
+RELEARNING = {name: Condition({"window": window}, "fit") for name, window in WINDOWS.items()}
