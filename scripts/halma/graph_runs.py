@@ -103,6 +103,11 @@ class GraphRuns(Kind):
         )
         return "\n\n".join(map("\n".join, tables)) + "\n"
 
+    def plots(self, experiment: Experiment, results: Mapping[str, Any], directory: Path) -> list[Path]:
+        """Leave out tests that no memory gives."""
+        rows = [row for row in results["rows"] if row["rho_p"]["iqm"] is not None]
+        return super().plots(experiment, {**results, "rows": rows}, directory)
+
 
 def _mazes(job: Job, config: HALMAConfig) -> Mazes | None:
     """Return the mazes that a job plays: new ones, or a test made from the memory of its source, None without any."""
