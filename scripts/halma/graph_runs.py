@@ -261,7 +261,8 @@ def _at_random(moves: int, laws: Laws, seed: int) -> Lived:
         made = env.move(options)
         marks = flags(made.valid, made.reached, made.trial_over | made.done)
         parts.append((made.before, options, made.after, made.maze, made.trial, np.arange(100), marks))
-    return lived(Memory.of(env.max_opt_len, *map(np.concatenate, zip(*parts, strict=True)), rules=rules))
+    columns: list[Any] = [np.concatenate(part) for part in zip(*parts, strict=True)]
+    return lived(Memory.of(env.max_opt_len, *columns, rules=rules))
 
 
 WINDOWS = {"all moves": None} | {f"the last {moves:,} moves": moves for moves in (20_000, 10_000, 5_000)}
