@@ -225,6 +225,7 @@ class Effects:
         An action is a relation between a slot's values before and after; the values of all slots together show which
         actions undo or compose others. An action that never changed a slot also keeps values seen with other actions;
         these are not mined, as they support every rule. If a slot alone decides feasibility, inferred effects set it.
+        Last, a law holds for further values of its slot if laws of other slots show them, see `_alike`.
 
         :param rules: Horn rules over `action 0`, `action 1`, ...; None to mine them from the facts.
         """
@@ -245,22 +246,45 @@ class Effects:
             for fact in graph.triples(graph=default_into(LAWS)):
                 (s, v), a, w = map(int, fact[0].split()), int(fact[1].split()[1]), int(fact[2].split()[1])
                 inferred.append((a, s, v, w, doubt.get(fact, 1.0)))
-        found = np.array(sorted(inferred), dtype=np.float64).reshape(-1, 5)
-        return self._with(np.concatenate([kept, found]), tuple(rules or ()))
+        rows = np.array(sorted(inferred), dtype=np.float64).reshape(-1, 5)
+        closed = self._with(np.concatenate([kept, rows]), tuple(rules or ()))
+        return closed._with(closed._alike(), closed.rules)
+
+    def _alike(self) -> np.ndarray:
+        """Return the facts (action, slot, value, value', confidence) that follow where two laws, of any slots, agree on
+        all values that both have, at least SUPPORT: what one has, the other has, unless others disagree."""
+        table = self.laws()
+        laws, values = table.reshape(-1, self.size), np.arange(self.size)
+        ok = _one_to_one(laws) & ((laws > 0) & (laws != values)).any(1)
+        both, same = (laws[:, None] > 0) & (laws > 0), laws[:, None] == laws
+        alike = ok[:, None] & ok & ((both & same).sum(2) >= SUPPORT) & ~(both & ~same).any(2)
+        rows = []
+        for law in np.flatnonzero(alike.sum(1) > 1):
+            others = laws[alike[law]]
+            most, least = others.max(0), np.where(others > 0, others, self.size).min(0)
+            new = np.flatnonzero((laws[law] == 0) & (most > 0) & (most == least))
+            rows += [(*divmod(int(law), self.slots), value, most[value], 1.0) for value in new]
+        return np.array(rows, dtype=np.float64).reshape(-1, 5)
 
     def _with(self, rows: np.ndarray, rules: tuple[Rule, ...]) -> Effects:
-        """Add facts (action, slot, value, value', confidence) of lawful slots, unless a sure fact exists."""
+        """Add facts (action, slot, value, value', confidence) of lawful slots, unless a sure fact exists, or the fact
+        is one of two that lead to the same value, by a law whose sure facts lead no two values to one."""
         rows = rows[np.lexsort((-rows[:, 4], *rows.T[2::-1]))]
         action, slot, value = rows.T[:3].astype(np.int64)
         key = self.key(action, slot, value, np.ones_like(value))
         new = (np.diff(key, prepend=-1) > 0) & self.lawful[action, slot] & ~np.isin(key, self.keys[self.sure])
         action, slot, value, key, rows = (part[new] for part in (action, slot, value, key, rows))
+        laws, end = self.laws(), rows[:, 3].astype(np.int64)
+        law = (action * self.slots + slot) * self.size + end
+        twice = (laws[action, slot] == end[:, None]).any(1) | (np.bincount(law, minlength=1)[law] > 1)
+        good = ~(twice & _one_to_one(laws)[action, slot])
+        action, slot, value, key, end, rows = (part[good] for part in (action, slot, value, key, end, rows))
         decides = (self.columns[action, -1] == np.stack([slot, np.full_like(slot, self.slots + 1)], axis=1)).all(1)
         can = self.key(action, self.slots, value, np.ones_like(value))  # key of "carried out", if the slot decides that
         decides &= ~np.isin(can, self.keys[self.sure])
         keys = np.concatenate([self.keys, key, can[decides]])
         more = len(keys) - len(self.keys)
-        values = np.concatenate([self.value, rows[:, 3].astype(np.int64), np.full(int(decides.sum()), 2)])
+        values = np.concatenate([self.value, end, np.full(int(decides.sum()), 2)])
         count = np.concatenate([self.count, np.zeros(more, dtype=np.int64)])
         confidence = np.concatenate([self.confidence, rows[:, 4], rows[decides, 4]])
         sure = np.concatenate([self.sure, np.ones(more, dtype=bool)])
@@ -326,6 +350,12 @@ class Effects:
             value[..., :-1, :].transpose(*turned, 4), p[..., :-1, :].transpose(*turned, 4),
             known[..., :-1].transpose(turned), possible,
         )  # fmt: skip
+
+
+def _one_to_one(laws: np.ndarray) -> np.ndarray:
+    """Return (...) bool: a law (..., V) leads no two values to the same value."""
+    ends = np.sort(laws, axis=-1)
+    return ~((ends[..., 1:] == ends[..., :-1]) & (ends[..., 1:] > 0)).any(-1)
 
 
 class _Counting:

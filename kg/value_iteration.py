@@ -171,7 +171,7 @@ class _Iteration:
         unit, place = tried[:, :, 0].nonzero()
         self._subject, given, self._product = tried[unit, place].T
         lived = self._subject * size + given
-        self.pairs = np.union1d(known.pairs, lived)
+        self.pairs = np.union1d(known.pairs, lived) if len(lived) else known.pairs
         self._unit, self._lived = unit, self.pairs.searchsorted(lived)
         row = np.repeat(self.pairs.searchsorted(known.pairs), np.diff(known.start))
         self._p = csr_matrix((known.probability, (row, known.product)), shape=(len(self.pairs), size))

@@ -31,6 +31,7 @@ LIKELY, UNLIKELY = 0.3, 0.02  # probabilities of moves: above, a plan examines t
 SURE = 0.98  # upper bound of a guessed probability
 POINTS, SIGNS = 0.9, 8  # a slot's signs point the way if this share of at least this many rows agrees
 INFORMATION = 0.5  # value of a place that may be the goal, as long as the goal is unknown
+POSSIBLE = 1e-6  # least probability of a move that no fact excludes
 GUESS = 0.5  # probability of a move without any evidence
 MOST_PLACES = 1 << 14  # places of a maze
 
@@ -95,9 +96,7 @@ class Outlook:
         :param window: use only the last `window` moves.
         :raises InputError: a memory too short for a fact that identifies places."""
         life = lived(memory).only(slice(-window if window else 0, None))
-        one = (life.action[:, 1:] > 0).sum(1) == 1
-        action = np.stack([life.action[:, 0], life.action[:, 1:].max(1)], axis=1)
-        single = Lived(life.thing, life.before, life.after, action, life.episode, life.carried).only(one)
+        single = single_moves(life)
         effects = Effects.fit(single).closed()
         slots = np.flatnonzero(effects.tells)
         if not len(slots) or effects.size ** len(slots) > MOST_PLACES:
@@ -139,6 +138,12 @@ class Outlook:
         best = confidence.max(1, keepdims=True)
         left = np.where(confidence < best, 1 - best, 1.0)
         return left[:, self.options[:, 0]]
+
+
+def single_moves(life: Lived) -> Lived:
+    """Return the moves with one primitive; their actions are (direction, primitive)."""
+    action = np.stack([life.action[:, 0], life.action[:, 1:].max(1)], axis=1)
+    return replace(life, action=action).only((life.action[:, 1:] > 0).sum(1) == 1)
 
 
 def places(panels: np.ndarray, slots: np.ndarray, size: int) -> np.ndarray:
@@ -249,7 +254,8 @@ class _Making:
         is_open = opens[few][:, options[:, 0]]
         far = (np.nan_to_num(p).reshape(is_open.shape) * is_open).sum(0) / np.maximum(is_open.sum(0), 1)
         about = [Guess(self.effects.size, panels[:, self.slots], one)(self.grid) for one in opens.T]
-        return (np.stack(about, axis=1)[:, options[:, 0]] * far).astype(np.float32), far
+        usual = np.stack(about, axis=1)[:, options[:, 0]] * far
+        return np.maximum(usual, POSSIBLE).astype(np.float32), far
 
     def aside(self, life: Lived) -> dict[tuple[int, int], list[Guess]]:
         """See `Outlook.aside`; uses all moves whose end was seen."""
@@ -388,15 +394,17 @@ class GraphPlayer:
         led = self.leads[moved, before, option]
         reached, over = percept.reached[moved], percept.trial_over[moved]
         stopped = (now[moved] == before) & ~over
-        self.failed[moved[stopped], before[stopped], option[stopped]] = True
-        self.p[moved[stopped], before[stopped], option[stopped]] = 0
-        met = reached & (self.goal[moved] == 0)
-        self.goal[moved[met]] = led[met]
-        self.last_place[moved[met]], self.last_option[moved[met]] = before[met], option[met]
         unlike = ~stopped & ~over & (led != now[moved]) & (now[moved] > 0)
         for env, place, one, to in zip(moved[unlike], before[unlike], option[unlike], now[moved[unlike]], strict=True):
             self._law(env, one, place, to)
-        return moved[stopped | met | unlike]
+        made = reached | ~(stopped | over)
+        new = (made & (self.p[moved, before, option] < 1)) | stopped
+        self.failed[moved[stopped], before[stopped], option[stopped]] = True
+        self.p[moved[new], before[new], option[new]] = made[new]
+        met = reached & (self.goal[moved] == 0)
+        self.goal[moved[met]] = led[met]
+        self.last_place[moved[met]], self.last_option[moved[met]] = before[met], option[met]
+        return moved[new | met | unlike]
 
     def _law(self, env: int, option: int, place: int, to: int) -> None:
         """Add the law of an option that led from a place to another: a slot with this value always changes likewise."""
@@ -449,27 +457,61 @@ class GraphPlayer:
         self.p[env, place] = np.where(np.isnan(decided), guessed, decided) * ~self.failed[env, place]
         self.guessed[env, place] = True
 
+    def _join(self, envs: np.ndarray) -> None:
+        """Make an option certain if certain moves in its direction lead in turn to its end: an option is its primitives
+        in turn, whether they are moved at once or not."""
+        env, place = np.nonzero(self.seen[envs])
+        row = np.cumsum(self.seen[envs], axis=1) - 1  # a seen place's number in its maze
+        direction, to = self.outlook.options[:, 0], self.leads[envs[env], place]
+        there = self.seen[envs[env, None], to] & (to > 0)
+        link = np.zeros((len(envs), direction.max() + 1, row.max() + 1, row.max() + 1), dtype=np.float32)
+        i, option = np.nonzero(there & (self.p[envs[env], place] == 1))
+        link[env[i], direction[option], row[env[i], place[i]], row[env[i], to[i, option]]] = 1
+        while (longer := np.minimum(link + link @ link, 1)).sum() > link.sum():
+            link = longer
+        i, option = np.nonzero(there & (self.p[envs[env], place] > 0))
+        joined = link[env[i], direction[option], row[env[i], place[i]], row[env[i], to[i, option]]] > 0
+        self.p[envs[env[i[joined]]], place[i[joined]], option[joined]] = 1
+
+    def _choices(self, env: np.ndarray, place: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return p and ends (n, O) of the options at n places: the probability that a plan gives each, 0 for an option
+        that it omits, and the place at its end, 0 if the plan ends there: at the goal, or with an end to examine."""
+        look, row = self.outlook, np.arange(len(env))
+        to, goal = self.leads[env, place], self.goal[env]
+        lost = (goal == 0) & (self.last_place[env] == 0)  # the goal is unknown
+        new = ~(look.visited[to] | self.seen[env[:, None], to])
+        unknown = ((to == 0) | new) & lost[:, None]
+        ends = unknown | ((to > 0) & (to == goal[:, None]))
+        met = row[(self.last_place[env] == place) & (place > 0)]
+        ends[met, self.last_option[env[met]]] = True
+        p = np.where(ends | (to > 0), self.p[env, place], 0) * np.where(unknown, INFORMATION, 1.0)
+        return np.where(p > UNLIKELY, p, 0), np.where(ends, 0, to)
+
     def _think(self, envs: np.ndarray) -> None:
-        """Plan anew from every seen place, in one value iteration over these mazes."""
-        look, (many, options) = self.outlook, self.outlook.leads.shape
-        lost = (self.goal[envs] == 0) & (self.last_place[envs] == 0)  # the goal is unknown
-        to = self.leads[envs]
-        may_be = ~look.visited & ~self.seen[envs]  # (E, P)
-        unknown = (to == 0) | np.take_along_axis(may_be, to.reshape(len(envs), -1), 1).reshape(to.shape)
-        unknown &= lost[:, None, None]
-        ends = unknown | ((to > 0) & (to == self.goal[envs][:, None, None]))
-        met = np.flatnonzero(self.last_place[envs])
-        ends[met, self.last_place[envs[met]], self.last_option[envs[met]]] = True
-        p = np.where(ends | (to > 0), self.p[envs], 0) * np.where(unknown, INFORMATION, 1.0)
-        env, place, option = np.nonzero(p > UNLIKELY)
-        base = 2 + len(envs) * many
-        size = base + options
-        keys = (2 + env * many + place) * size + base + option
-        product = np.where(ends[env, place, option], 1, 2 + env * many + to[env, place, option])
-        known = Transitions(size, keys, np.arange(len(keys) + 1), product, p[env, place, option].astype(np.float64))
-        which, there = np.nonzero(self.seen[envs])
-        one, nothing = np.ones(len(which), dtype=np.int64), np.zeros((len(which), 0, 3), dtype=np.int64)
-        candidates = np.tile(base + np.arange(options), (len(which), 1))
-        subject = (2 + which * many + there)[:, None]
+        """Plan anew from every seen place, in one value iteration over the places within reach in these mazes."""
+        self._join(envs)
+        within, options = self.seen[envs], len(self.outlook.options)
+        which, there = np.nonzero(within)
+        parts = []
+        while len(which):
+            p, to = self._choices(envs[which], there)
+            parts.append((which, there, p, to))
+            fresh = np.zeros_like(within)
+            row, option = np.nonzero((p > 0) & (to > 0))
+            fresh[which[row], to[row, option]] = True
+            which, there = np.nonzero(fresh & ~within)
+            within |= fresh
+        seen = len(parts[0][0])
+        which, there, p, to = (np.concatenate(part) for part in zip(*parts, strict=True))
+        state = np.zeros(within.shape, dtype=np.int64)  # its number in the plan, in which the goal is 1
+        state[which, there] = 2 + np.arange(len(which))
+        base, (row, option) = 2 + len(which), np.nonzero(p)
+        size, end = base + options, to[row, option]
+        product = np.where(end > 0, state[which[row], end], 1)
+        keys = (2 + row) * size + base + option
+        known = Transitions(size, keys, np.arange(len(keys) + 1), product, p[row, option])
+        one, nothing = np.ones(seen, dtype=np.int64), np.zeros((seen, 0, 3), dtype=np.int64)
+        candidates = np.tile(base + np.arange(options), (seen, 1))
+        subject = (2 + np.arange(seen))[:, None]
         values = known.values(subject, one, candidates, nothing[..., 0], nothing, HORIZON * one)
-        self.values[envs[which], there] = np.where(p[which, there] > UNLIKELY, values, 0)
+        self.values[envs[which[:seen]], there[:seen]] = np.where(p[:seen] > 0, values, 0)

@@ -41,7 +41,7 @@ from gumption.data.writing import write_json
 from gumption.envs.halma.env import DISCOUNT
 from gumption.scripts.results import FINAL, Condition, Experiment, Job, Kind, Row, of_panel, slug, table
 
-from .graph_runs import AT_WORK, PLAYERS, GraphRuns
+from .graph_runs import AT_WORK, NEW, PLAYERS, RELEARNING, GraphRuns, Relearning
 from .paper import TABLE_1, TABLE_S4
 
 if TYPE_CHECKING:
@@ -721,9 +721,19 @@ EXPERIMENTS: dict[str, Experiment] = {
             "first trial is the oracle's moves / the agent's.",
             base={"agent": "graph", "steps": 50_000, "episodes": 100_000},
             at_work={
-                f"HALMA: {heading}": of_panel("new mazes", name, AT_WORK, whole=100)
+                f"HALMA: {heading}": of_panel(NEW, name, AT_WORK, whole=100)
                 for name, heading in (("rho_g", "goals"), ("rho_p", "paths"))
             },
+        ),
+        Experiment(
+            "halma-relearn",
+            "-",
+            "How fast a law that changed is learned again",
+            Relearning(),
+            RELEARNING,
+            notes="Moves at random, 40,000 of them before the laws change (colours and shapes of other directions). "
+            "Facts of all moves, or of the last ones, predict later moves of one primitive that are carried out: "
+            "right is a prediction that they are, and where they lead. Columns: moves since the change.",
         ),
     )
 }

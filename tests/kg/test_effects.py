@@ -1,6 +1,7 @@
 """Effects: what an agent lived becomes facts, and what follows from them, in a small world of opaque symbols."""
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -58,6 +59,28 @@ def test_what_was_never_lived_follows_by_rules_that_the_miner_finds() -> None:
     assert "action 2(x, y) <= action 0(x, z) & action 0(z, y)" in map(str, closed.rules)  # indices of actions
     assert (closed.count == 0).sum() == 2  # where it leads, and that it can be done
     assert told(effects.closed([]), np.array([4]))[0].tolist() == [[5, 3, 0]]
+
+
+def test_a_law_of_one_slot_holds_for_another_that_agrees_and_no_two_values_lead_to_one() -> None:
+    """Two lines in turn: the first was lived up to place 6 alone; the second, whole, shows the rest of each law."""
+    ones, twos = line(2000), line(2000, seed=1)
+    low = (ones.before[:, 0, 0] <= 6) & (ones.after[:, 0, 0] <= 6)
+    ones = ones.only(low)
+    both = []
+    for lived, first in ((ones, True), (twos, False)):
+        place = lived.before[:, :, :1], lived.after[:, :, :1]
+        still = np.full_like(place[0], 1)
+        parts = [np.concatenate([part, still] if first else [still, part], axis=2) for part in place]
+        both.append(replace(lived, before=parts[0], after=parts[1], action=lived.action + (0 if first else 3)))
+    life = Lived(*(np.concatenate([getattr(one, name) for one in both]) for name in Lived.__dataclass_fields__))
+    effects = Effects.fit(life)
+    laws, closed = effects.laws(), effects.closed().laws()
+    whole = closed[3:, 1]  # the second line's
+    assert laws[0, 0, 7] == 0 == laws[1, 0, 8]
+    assert (closed[0, 0, 7], closed[1, 0, 8]) == (8, 7) == (whole[0, 7], whole[1, 8])
+    for law in (*closed[:3, 0], *whole):
+        ends = law[law > 0]
+        assert len(np.unique(ends)) == len(ends)
 
 
 @pytest.mark.parametrize("seed", range(3))

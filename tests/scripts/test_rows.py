@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from gumption.envs.halma.diagnostics import SPLITS
 from gumption.scripts import cli
 from gumption.scripts.experiment import known_experiments, make_jobs
 from gumption.scripts.results import Experiment, Job
@@ -39,6 +40,7 @@ APART: Mapping[str, str | Mapping[str, str]] = {
     "graph-at-work": "the rows of other experiments",
     "wordcraft-edges": {"advised": "a trained agent that reads another graph"},
     "wn18rr": "link predictors, which play in no world",
+    "halma-relearn": "facts of random moves, which nobody plays by",
     "kg-scale": "sizes and times of graphs, in which nobody plays",
     "probsol-families": {
         **dict.fromkeys(
@@ -51,6 +53,7 @@ APART: Mapping[str, str | Mapping[str, str]] = {
         "part": "the first moves of a life",
         "false": "a life whose effects are exchanged",
         "taken away": "a planner without facts",
+        **dict.fromkeys(SPLITS, "a life in the tests made from its memory"),
     },
     "probsol-graph": {
         **dict.fromkeys(("random", "none"), "a row of `gumption evaluate`"),

@@ -4,13 +4,14 @@ import json
 import re
 from dataclasses import replace
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from gumption.agents.halma import training
-from gumption.agents.halma.acting import RandomActor, play
+from gumption.agents.halma.acting import RandomActor, moves_of, play
 from gumption.agents.halma.config import HALMAConfig
 from gumption.agents.halma.evaluation import comparisons, label
 from gumption.agents.halma.lived import GraphPlayer, Outlook
@@ -21,6 +22,7 @@ from gumption.agents.watch import play_steps
 from gumption.data import InputError
 from gumption.data.progress import Bar
 from gumption.envs.halma import HALMAVectorEnv, Mazes, Memory, sample_mazes
+from gumption.envs.halma.maze import Maze
 from gumption.envs.halma.memory import flags
 from gumption.envs.halma.rules import Rules
 
@@ -76,6 +78,19 @@ def test_where_the_goal_is_unknown_it_looks_for_it() -> None:
     outlook = Outlook.of(life(REAL, 10_000))
     assert outlook.goal == 0
     assert np.mean(played(outlook, 3)[1]) > 0.8
+
+
+@pytest.mark.slow
+def test_moves_made_in_turn_are_one_option_in_later_trials() -> None:
+    """In mazes with corners further off than the walls of its life, it joins the moves of the first trial."""
+    outlook = Outlook.of(life(REAL, 50_000))
+    corridors = Mazes([Maze((0, 0), (1, 9), pairwise([*((0, y) for y in range(10)), (1, 9)]))], REAL)
+    env = HALMAVectorEnv(1, mazes=corridors, autoreset_mode="SameStep")
+    lengths = [0]
+    for _, outcome in moves_of(GraphPlayer(outlook), env, np.zeros(1, dtype=int)):
+        lengths[-1] += 1
+        lengths += [0] * int(outcome.trial_over[0])
+    assert lengths[1:10] == [2] * 9
 
 
 def test_a_memory_too_short_is_refused_with_what_would_help() -> None:

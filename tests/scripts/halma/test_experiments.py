@@ -9,9 +9,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from gumption.agents.halma import training
 from gumption.agents.halma.acting import OracleActor
 from gumption.agents.halma.config import HALMAConfig
 from gumption.agents.halma.evaluation import EVALUATION, ROWS, label
+from gumption.agents.halma.runs import train_halma
 from gumption.agents.learners.parameters import TD3Parameters
 from gumption.data import InputError
 from gumption.envs.halma import Memory
@@ -406,3 +408,34 @@ def test_a_run_for_real(tmp_path, monkeypatch):
     pairs = inferred_pairs(graph, "MLP + own graph")
     assert all(9 >= greater > lesser >= 1 for greater, lesser in pairs)
     assert pairs == sorted(set(pairs))
+
+
+@pytest.mark.slow
+def test_a_life_is_tested_by_what_its_own_memory_left_open(monkeypatch, tmp_path):
+    """The tests are made once for a run; each of its rows plays one of them with the facts of that memory."""
+    monkeypatch.setattr(training, "FIRST_FACTS", 1_200)
+    monkeypatch.setattr(graph_runs, "MAZES", 2)
+    config = HALMAConfig(agent="graph", device="cpu", episodes=8, num_mazes=3, overrides=(("num_envs", 6),))
+    train_halma(config, tmp_path / "life", progress=False)
+    settings = {"moves": None, "agent": "graph", "device": "cpu"}
+    played = {}
+    for test in ("ST-1", "ST-2"):
+        job = Job(test, 0, test, settings, tmp_path / test, tmp_path / "life")
+        played[test] = find_experiment("halma-graph").kind.measure(job, False)
+        assert played[test]["rho_a"] > 50
+    assert played["ST-1"] != played["ST-2"]
+    made = json.loads((tmp_path / "life" / "splits" / "manifest.json").read_text())
+    assert made["knowledge"]["memory"] == Memory.load(tmp_path / "life" / "memory").fingerprint
+
+
+@pytest.mark.slow
+def test_facts_of_the_last_moves_follow_laws_that_changed_and_facts_of_all_do_not(
+    experiment, no_pictures, monkeypatch, tmp_path
+):
+    for name, value in {"BEFORE": 20_000, "AFTER": (0, 20_000), "LATER": 4_000}.items():
+        monkeypatch.setattr(graph_runs, name, value)
+    settings = ("--setting", "all moves", "--setting", "the last 20,000 moves")
+    experiment("halma-relearn", "--seeds", "1", *settings, "--out", "there", "--save", "kept")
+    every, last = json.loads((tmp_path / "kept" / "results.json").read_text())["rows"]
+    assert every["right"][0]["iqm"] == last["right"][0]["iqm"] == 0
+    assert every["right"][1]["iqm"] < 20 < 80 < last["right"][1]["iqm"]
