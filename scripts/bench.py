@@ -103,7 +103,7 @@ def all_cases() -> dict[str, Case]:
 
     :raises InputError: two cases of the same name.
     """
-    from .kg import bench as of_graphs
+    from .papers.kg import bench as of_graphs
 
     found: dict[str, Case] = {}
     for cases in (

@@ -27,8 +27,8 @@ from gumption.envs.worlds import known
 
 from .apps import App, own_options, with_options
 from .freshness import RESULTS, commit, cpu_seconds, duration, end_with_parent, saved_files
-from .kg import experiments as of_graphs
 from .output import print_table
+from .papers.kg import experiments as of_graphs
 from .results import HEADER, PLAN, Experiment, Job, Kind, changes, gather, read_plan, slug, with_saved, write_report
 
 if TYPE_CHECKING:

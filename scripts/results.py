@@ -258,7 +258,7 @@ class Kind:
 
         :param folder: name of the folder of the saved results.
         """
-        where, many = f"; `scripts/results/{folder}/table.md` names them", len(results["rows"])
+        where, many = f"; `scripts/papers/results/{folder}/table.md` names them", len(results["rows"])
         lines = [
             f"{'All rows' if len(rows) == many else f'{len(rows)} of {many} rows'} were made with {told}"
             f"{where if len(rows) < many else ''}."

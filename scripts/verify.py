@@ -257,7 +257,7 @@ def _played_again(lines: Sequence[Any], path: Path) -> str:
         return ""
     if find_spec("sqlalchemy") is None:
         return "; its episodes are not played again: that needs pip install 'gumption[web]'"
-    from gumption.scripts.study.replay import replay
+    from gumption.scripts.people.study.replay import replay
 
     here = [(line, where) for line, where in episodes if line.get("version") == version("gumption")]
     for line, where in here:
@@ -273,7 +273,7 @@ def _played_again(lines: Sequence[Any], path: Path) -> str:
 def _parts_of_export(folder: Path) -> dict[str, Verdict]:
     """Return name -> verdict of each file with a hash in the export of a study; empty for another folder."""
     from gumption.data.reading import read_json
-    from gumption.scripts.study.export import ABOUT, sha256, together
+    from gumption.scripts.people.study.export import ABOUT, sha256, together
 
     if not (folder / ABOUT).is_file():
         return {}

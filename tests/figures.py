@@ -1,6 +1,6 @@
 """The drawn pictures of the pages: how the parts work together, ProbSol's six families, and a solution in motion.
 
-python -m tests.figures FOLDER     (scripts/results/figures in a checkout)
+python -m tests.figures FOLDER     (scripts/papers/results/figures in a checkout)
 """
 
 import sys
@@ -12,7 +12,7 @@ from gumption.data.writing import whole_file
 from gumption.envs.probsol.library import designed
 from gumption.envs.probsol.replay import recorded_solution
 from gumption.envs.probsol.tasks import FAMILIES
-from gumption.scripts.probsol.pictures import animate, solution_moments, write_line
+from gumption.scripts.papers.probsol.pictures import animate, solution_moments, write_line
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -9,11 +9,11 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gumption.scripts.study.files import find, read
-from gumption.scripts.study.simulate import simulate
+from gumption.scripts.people.study.files import find, read
+from gumption.scripts.people.study.simulate import simulate
+from tests.scripts.people.study.served import StudyServer, in_process, to_kind, write_study
+from tests.scripts.people.web.browser import Visitor, chromium
 
-from .scripts.study.served import StudyServer, in_process, to_kind, write_study
-from .scripts.web.browser import Visitor, chromium
 from .web_figures import FIGURES, save
 
 if TYPE_CHECKING:

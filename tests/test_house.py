@@ -25,7 +25,7 @@ PAGES = [
 ]
 LONGEST = 800
 # The list of worlds names them; the demo is one world's story; public names and the help name some.
-MAY_NAME_WORLDS = {"envs/worlds.py", "scripts/demo.py", "agents/__init__.py", "scripts/cli.py"}
+MAY_NAME_WORLDS = {"envs/worlds.py", "scripts/papers/wordcraft/demo.py", "agents/__init__.py", "scripts/cli.py"}
 # Data that ships, and what makes it, is of the worlds that it serves.
 DATA_ROOM = "data"
 
@@ -201,7 +201,7 @@ def test_a_small_product_has_these_figures(monkeypatch: pytest.MonkeyPatch) -> N
     source = {
         "envs/halma/tasks.py": '"""It tells of a task."""\n\nclass Task: ...\nclass Table: ...\n',
         "envs/segar/tasks.py": "class Task: ...\nclass Table(\n    Task\n): ...  # what is asked\n",
-        "scripts/halma/bench.py": "@njit\ndef _kernel(): ...\n",
+        "scripts/papers/halma/bench.py": "@njit\ndef _kernel(): ...\n",
     }
     monkeypatch.setattr(measures, "product", lambda: source)
     for name in ("trees", "definitions", "statements"):
@@ -211,11 +211,11 @@ def test_a_small_product_has_these_figures(monkeypatch: pytest.MonkeyPatch) -> N
     words = {"envs/halma": 2000, "envs/segar": 6667, "scripts/halma": 0}
     assert measures.dialect() == {f"dialect words of {folder}": count for folder, count in words.items()}
     assert measures.statements("envs/segar/tasks.py") == {1: 1, 2: 2, 3: 2, 4: 4}
-    [(name, kernel)] = measures.definitions("scripts/halma/bench.py")
+    [(name, kernel)] = measures.definitions("scripts/papers/halma/bench.py")
     assert measures.exempt("kg/a.py", name, kernel, "C901")
     kernel.decorator_list.clear()
-    assert not measures.exempt("scripts/halma/bench.py", name, kernel, "PLR0913")
-    assert measures.exempt("scripts/halma/bench.py", "run", kernel, "PLR0913")
+    assert not measures.exempt("scripts/papers/halma/bench.py", name, kernel, "PLR0913")
+    assert measures.exempt("scripts/papers/halma/bench.py", "run", kernel, "PLR0913")
 
 
 def test_a_figure_may_fall_and_what_rises_is_named() -> None:

@@ -27,10 +27,10 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from gumption.agents.probsol import goals
 from gumption.scripts import cli
 from gumption.scripts.experiment import find_experiment
-from gumption.scripts.probsol import experiments as of_probsol
+from gumption.scripts.papers.probsol import experiments as of_probsol
+from gumption.scripts.papers.probsol import goals
 from gumption.scripts.results import Job, slug
 from tests.killed_commands import CLOCK
 from tests.test_kills import BOOK

@@ -117,7 +117,7 @@ APART = {
     "play halma": "goes on at the move that was stopped, and the test would type all moves again; test_play stops it",
     "live segar": "takes seconds; its folder with an unfinished memory is refused by name",
     "kg build halma": "reads a run; it is written as the facts of any world are",
-    "study serve": "serves until it is killed, which tests/scripts/study/test_serving.py does",
+    "study serve": "serves until it is killed, which tests/scripts/people/study/test_serving.py does",
     "study simulate": "writes what `study serve` writes",
     "study export": "writes its folder in one piece at its end",
     "study report": "writes its folder in one piece at its end",

@@ -39,8 +39,8 @@ SLOW = {
     "envs/wordcraft/README.md",
     "kg/README.md",
     "scripts/README.md",
-    "scripts/study/README.md",
-    "scripts/tutorial/README.md",
+    "scripts/people/study/README.md",
+    "scripts/papers/tutorial/README.md",
 }
 
 

@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gumption.data.writing import whole_file
-
-from .scripts.web.browser import NARROW, WIDE, Visitor, chromium
-from .scripts.web.homes import served
+from tests.scripts.people.web.browser import NARROW, WIDE, Visitor, chromium
+from tests.scripts.people.web.homes import served
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -57,7 +56,7 @@ def answer(page: "Page") -> None:
 
 def _right_answer(page: "Page") -> str:
     """Of the same stream with the same answers, which is played beside the page."""
-    from gumption.scripts.gradual.web import VIEW
+    from gumption.scripts.people.gradual import VIEW
 
     env, _ = VIEW.begin(tasks="micro5.1,micro5.2", seed=1)
     said = "".join(page.locator(".stream-out .stream-bytes").all_inner_texts())

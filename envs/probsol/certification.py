@@ -1,4 +1,4 @@
-"""Conditions that a certified task and its solution meet; `gumption.agents.probsol.certifier` has the players.
+"""Conditions that a certified task and its solution meet; `gumption.scripts.papers.probsol.certifier` has the players.
 
 Scenes of many discs are chaotic. A solution is expected to hold on another machine only if it also solves the task with
 K 2 % smaller and larger and with half the step.

@@ -32,11 +32,11 @@ from gumption.scripts.worlds import Resume, Run
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from gumption.agents.gradual.validation import Chain, MakeAgent, Varied
     from gumption.envs.gradual import Memory
     from gumption.envs.gradual.engine import TaskRecord
     from gumption.envs.gradual.remote import Wire
     from gumption.envs.gradual.session import Result
+    from gumption.scripts.papers.gradual.validation import Chain, MakeAgent, Varied
 
 app = App(
     no_args_is_help=True, add_completion=False, help="Run agents through Gradual's curriculum, watch and validate them."
@@ -95,11 +95,11 @@ def run(*, config: RunSettings, agent: AgentName = "learner", out: NewFolder | N
     from rich.console import Console
 
     from gumption.agents.gradual import GradualLearner
-    from gumption.agents.gradual.validation import find_agent, play_knower
     from gumption.agents.plots import plot_steps
     from gumption.envs.gradual import MemoryWriter, Session
     from gumption.envs.memory import FOLDER
     from gumption.kg import KnowledgeGraph
+    from gumption.scripts.papers.gradual.validation import find_agent, play_knower
 
     if out is None and config.memory:
         raise InputError("--memory keeps the steps in OUT/memory: say with --out where that is")
@@ -139,8 +139,7 @@ def begin(config: SessionSettings) -> tuple[Any, Any]:
     --threshold successes in a row pass a task; a success is ten right answers in a row. /q stops.
     """
     from gumption.envs.gradual.env import GradualEnv
-
-    from .web import Conversation, Face
+    from gumption.scripts.people.gradual import Conversation, Face
 
     tasks = config.tasks[0] if len(config.tasks) == 1 else config.tasks
     rules = asdict(config.rules)
@@ -285,8 +284,8 @@ class VariationSettings(TrialSettings):
 
 def _maker(agent: str | None, default: str, config: TrialSettings) -> MakeAgent:
     """Return the maker of a trial's agents; InputError if the options name two agents."""
-    from gumption.agents.gradual.validation import find_agent
     from gumption.envs.gradual.remote import StartedAgent
+    from gumption.scripts.papers.gradual.validation import find_agent
 
     if config.command is None:
         return find_agent(agent or default)
@@ -325,8 +324,8 @@ def validate(
     """
     from rich.console import Console
 
-    from gumption.agents.gradual.validation import CHAINS, gradual_learning, not_forgetting, required
     from gumption.envs.gradual import known_tasks
+    from gumption.scripts.papers.gradual.validation import CHAINS, gradual_learning, not_forgetting, required
 
     make = _maker(agent, "table", config)
     curriculum, own = config.curriculum(), config.tasks != ("challenge",)
@@ -353,7 +352,7 @@ def _show_validation(chains: Sequence[dict[str, Any]], again: Sequence[dict[str,
     from rich.console import Console
     from rich.table import Table
 
-    from .experiments import count_verdicts, line_of_task, middle, with_ends, yes
+    from gumption.scripts.papers.gradual.experiments import count_verdicts, line_of_task, middle, with_ends, yes
 
     console = Console()
     if chains:
@@ -403,10 +402,9 @@ def vary(
     """
     from rich.console import Console
 
-    from gumption.agents.gradual.validation import Varied, vary
     from gumption.envs.gradual.variations import Variation, load_variations
-
-    from .experiments import AS_IT_IS
+    from gumption.scripts.papers.gradual.experiments import AS_IT_IS
+    from gumption.scripts.papers.gradual.validation import Varied, vary
 
     make, curriculum = _maker(agent, "learner", config), config.curriculum()
     chosen = [Variation(AS_IT_IS), *load_variations(variations)]
@@ -446,8 +444,7 @@ def _show_variations(found: Sequence[Varied], tasks: Sequence[str]) -> None:
     from rich.console import Console
 
     from gumption.scripts.output import print_table
-
-    from .experiments import middle
+    from gumption.scripts.papers.gradual.experiments import middle
 
     names = [*tasks, "passed"]
     cells = [[*(middle(one.steps[name]) for name in tasks), f"{one.passed} of {len(tasks)}"] for one in found]
@@ -462,7 +459,7 @@ def _show_variations(found: Sequence[Varied], tasks: Sequence[str]) -> None:
 
 def read_chain(text: str) -> Chain:
     """Parse a chain such as "micro1,micro2>micro3"; InputError if the text has another form."""
-    from gumption.agents.gradual.validation import Chain
+    from gumption.scripts.papers.gradual.validation import Chain
 
     first, arrow, target = text.partition(">")
     names = tuple(name.strip() for name in first.split(",") if name.strip())

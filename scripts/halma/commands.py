@@ -35,9 +35,9 @@ from gumption.scripts.output import Json, print_json, print_table, working
 from gumption.scripts.worlds import Resume, Run
 
 if TYPE_CHECKING:
-    from gumption.agents.halma.failures import MazeFailures
     from gumption.envs.halma.generator import PanelStatistics
     from gumption.envs.halma.splits import Experience, Splits
+    from gumption.scripts.papers.halma.failures import MazeFailures
 
 app = App(
     no_args_is_help=True, add_completion=False, help="Draw, generate and measure HALMA's mazes; see where agents fail."
@@ -142,8 +142,7 @@ def evaluate(
     from gumption.agents.halma.plots import plot_learning, plot_table, read_learning
     from gumption.agents.halma.runs import load_run
     from gumption.envs.halma.splits import load_splits
-
-    from .experiments import Overview, published_of
+    from gumption.scripts.papers.halma.experiments import Overview, published_of
 
     stem = None if plot is None else plot.with_suffix("")
     chosen = None if tests is None else [name.strip() for name in tests.split(",")]
@@ -371,7 +370,7 @@ def probe(
     :param images: Handwriting: test, train, or test-full (all of MNIST).
     :param plot: Picture of the confusion matrices.
     """
-    from gumption.agents.halma.probe import plot_probe, probe_model
+    from gumption.scripts.papers.halma.probe import plot_probe, probe_model
 
     with working("looking at panels"):
         found = probe_model(model, panels=panels, images=images, seed=seed)
@@ -409,9 +408,9 @@ def failures(
     :param below: List the mazes where a smaller share of the trials reach the goal.
     :param plot: Draw the worst mazes with the places of these moves, .png and .svg.
     """
-    from gumption.agents.halma.failures import find_failures, plot_failures
     from gumption.agents.halma.runs import load_run
     from gumption.envs.halma.splits import load_splits, read_run
+    from gumption.scripts.papers.halma.failures import find_failures, plot_failures
 
     stem = None if plot is None else plot.with_suffix("")
     found = {}
@@ -440,7 +439,7 @@ def failures(
 def _print_failures(test: str, found: list[MazeFailures], worst: dict[str, MazeFailures]) -> None:
     from collections import Counter
 
-    from gumption.agents.halma.failures import FAMILIARITIES, MOST
+    from gumption.scripts.papers.halma.failures import FAMILIARITIES, MOST
 
     rows = []
     for name, one in worst.items():
@@ -514,7 +513,7 @@ def grammar(
     :param memory: Instead of --run: a folder that RecordMemory wrote, of any agent.
     :param max_opt_len: Primitives of the world's options.  [default: 5]
     """
-    from gumption.agents.halma.grammar import plot_grammar
+    from gumption.scripts.papers.halma.grammar import plot_grammar
 
     stem = plot.with_suffix("")
     if run is None and memory is None:
@@ -542,7 +541,7 @@ def figure(name: Annotated[str, typer.Argument(metavar="NAME")], *, plot: NewPlo
     :param plot: The picture, .png and .svg.
     :param results: Folder of an experiment, with results.json.  [default: the saved results of this version]
     """
-    from .figures import draw_figure
+    from gumption.scripts.papers.halma.figures import draw_figure
 
     paths, shown = draw_figure(name, plot.with_suffix(""), results)
     print(f"results of {shown['experiment']}: {', '.join(row['condition'] for row in shown['rows'])}")

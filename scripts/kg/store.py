@@ -332,8 +332,8 @@ def serve(
     """
     from gumption.kg.graph import open_graph, split_source
     from gumption.kg.store.limits import Limits
-    from gumption.scripts.web.commands import server_of
-    from gumption.scripts.web.sparql import sparql_app
+    from gumption.scripts.people.web.commands import server_of
+    from gumption.scripts.people.web.sparql import sparql_app
 
     limits = Limits(timeout, memory_limit, max_rows=max_rows)
     place, name = split_source(source)

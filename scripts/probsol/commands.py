@@ -15,9 +15,8 @@ from gumption.data.settings import Count, Size, Whole
 from gumption.scripts.apps import App, NewFolder, NewPacked, from_config
 from gumption.scripts.kg.sources import PLACE, MemoryFolder, Update, Wait, build_of_memory, write_built
 from gumption.scripts.output import Json, print_table, working
+from gumption.scripts.papers.probsol import pictures
 from gumption.scripts.worlds import Resume, Run
-
-from . import pictures
 
 if TYPE_CHECKING:
     from gumption.envs.probsol.tasks import Task
@@ -145,9 +144,9 @@ def certify(*, family: Family, seeds: str, out: NewPacked | None = None) -> None
     :param seeds: A:B, the seeds from A up to B, without B.
     :param out: Keep the outcome of each seed in this file; the command goes on with a file that is there.
     """
-    from gumption.agents.probsol.certifier import certify
     from gumption.envs.probsol.certification import OUTCOMES
     from gumption.envs.probsol.library import family_of, read_rows, write_rows
+    from gumption.scripts.papers.probsol.certifier import certify
 
     begin, _, end = seeds.partition(":")
     if not (begin.isdecimal() and end.isdecimal() and int(begin) < int(end) <= 2**53):
@@ -215,9 +214,9 @@ def check(tasks: list[str]) -> None:
 
 def _tell(place: str, task: Task) -> bool:
     """Print the results of a task and its recorded solution; return False if the solution does not solve it."""
-    from gumption.agents.probsol.certifier import RANDOM_POLICIES, chance
     from gumption.envs.probsol.certification import holding, still
     from gumption.envs.probsol.tasks import SANDBOX
+    from gumption.scripts.papers.probsol.certifier import RANDOM_POLICIES, chance
 
     result, solved = _played(task)
     if task.family != SANDBOX:

@@ -20,10 +20,10 @@ from gumption.data import InputError
 from gumption.data.provenance import without_folders
 from gumption.data.sealed import write_sealed
 from gumption.data.settings import settings
-from gumption.scripts.kg import experiments as of_graphs
-from gumption.scripts.kg.experiments import PLACES, LinkPredictionRuns
 from gumption.scripts.kg.fit import read_settings, read_training_facts
 from gumption.scripts.kg.parts import rank_part, read_dataset
+from gumption.scripts.papers.kg import experiments as of_graphs
+from gumption.scripts.papers.kg.experiments import PLACES, LinkPredictionRuns
 from gumption.scripts.results import FINAL, Condition, Experiment, Job
 
 if TYPE_CHECKING:

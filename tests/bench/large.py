@@ -15,8 +15,8 @@ import numpy as np
 from gumption.data import InputError
 from gumption.kg import KnowledgeGraph
 from gumption.kg.vocabulary import nearest_labels
-from gumption.scripts.kg.experiments import RELATIONS, draw_facts, write_facts
 from gumption.scripts.measurement import BenchSettings, Measurement, compared
+from gumption.scripts.papers.kg.experiments import RELATIONS, draw_facts, write_facts
 
 from .stores import oxigraph_server
 

@@ -23,8 +23,8 @@ from pathlib import Path
 from gumption.data.listening import listen, shown_address
 from gumption.kg import KnowledgeGraph
 from gumption.kg.store.limits import Limits
-from gumption.scripts.web.commands import server_of
-from gumption.scripts.web.sparql import sparql_app
+from gumption.scripts.people.web.commands import server_of
+from gumption.scripts.people.web.sparql import sparql_app
 
 KILLER = "SELECT (COUNT(*) AS ?n) { ?a ?b ?c . ?d ?e ?f . ?g ?h ?i . ?j ?k ?l }"
 THINGS, RELATIONS = 20_000, 10

@@ -24,8 +24,8 @@ from rdflib.plugins.sparql import prepareQuery
 from gumption.data import InputError
 from gumption.kg import KnowledgeGraph
 from gumption.kg.vocabulary import ENTITY, RELATION, label_to_iri
-from gumption.scripts.kg.experiments import RELATIONS, draw_facts, write_facts
 from gumption.scripts.measurement import BenchSettings, Measurement, compared
+from gumption.scripts.papers.kg.experiments import RELATIONS, draw_facts, write_facts
 
 LOOK_UPS, STARTS = 1000, 20
 ARRAYS, ARRAYS_TRIPLES = 1.5, 500_000  # times rdflib's seconds, at most; at least so many facts

@@ -1,6 +1,6 @@
 """`make bench`: measure everything that has a table on a page, save it, and write the tables into the pages.
 
-python -m tests.bench.tables            measures everything (hours), saves it under scripts/results, writes the pages
+python -m tests.bench.tables            measures everything (hours), saves it under scripts/papers/results, writes the pages
 python -m tests.bench.tables bench-kg   measures one of them
 python -m tests.bench.tables --pages    measures nothing, and writes all tables from what is saved: of the results, of
                                         the worlds (README.md), and of the items of each document (items.toml)

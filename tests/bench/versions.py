@@ -25,8 +25,8 @@ import numpy as np
 from gumption.agents.statistics import bootstrap_interval
 from gumption.data import InputError
 from gumption.kg.vocabulary import ENTITY, GRAPH, RELATION, label_to_iri
-from gumption.scripts.kg.experiments import RELATIONS, draw_facts
 from gumption.scripts.measurement import BenchSettings, Measurement, compared
+from gumption.scripts.papers.kg.experiments import RELATIONS, draw_facts
 
 from .stores import hops_query, oxigraph_server, serving
 

@@ -17,8 +17,8 @@ from pathlib import Path
 
 from websockets.asyncio.client import ClientConnection, connect
 
-from gumption.scripts.web.store import DATABASE
-from tests.scripts.web.homes import heard, served
+from gumption.scripts.people.web.store import DATABASE
+from tests.scripts.people.web.homes import heard, served
 
 WORLD = {"type": "begin", "world": "wordcraft", "settings": {"distractors": 8}}
 

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gumption.data import InputError
-from gumption.kg.pair_questions import OPTIONS, draw_questions, pair_answers
+from gumption.scripts.papers.wordcraft.pair_questions import OPTIONS, draw_questions, pair_answers
 
 SIZE = 30
 facts = st.lists(

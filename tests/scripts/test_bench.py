@@ -11,11 +11,11 @@ from gumption.envs.worlds import Environment, World
 from gumption.scripts import bench as cases
 from gumption.scripts import bench as command
 from gumption.scripts.bench import find_cases
-from gumption.scripts.halma.bench import Settings as OfHALMA
-from gumption.scripts.kg import bench as of_graphs
 from gumption.scripts.measurement import BenchSettings, Case, Measurement, compared, markdown_tables
-from gumption.scripts.wordcraft import bench as wordcraft
-from gumption.scripts.wordcraft.bench import Settings as OfWordCraft
+from gumption.scripts.papers.halma.bench import Settings as OfHALMA
+from gumption.scripts.papers.kg import bench as of_graphs
+from gumption.scripts.papers.wordcraft import bench as wordcraft
+from gumption.scripts.papers.wordcraft.bench import Settings as OfWordCraft
 
 
 @pytest.fixture

@@ -7,8 +7,16 @@ import pytest
 from typer.testing import CliRunner
 
 from gumption.data import InputError, progress
-from gumption.scripts import demo as command
-from gumption.scripts.demo import AHEAD, GUIDED_STEPS, LAST, QUICK_STEPS, STEPS, product_ranks, settings
+from gumption.scripts.papers.wordcraft import demo as command
+from gumption.scripts.papers.wordcraft.demo import (
+    AHEAD,
+    GUIDED_STEPS,
+    LAST,
+    QUICK_STEPS,
+    STEPS,
+    product_ranks,
+    settings,
+)
 
 
 @pytest.fixture

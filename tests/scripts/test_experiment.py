@@ -23,9 +23,15 @@ from gumption.data.sealed import write_sealed
 from gumption.scripts import experiment as command
 from gumption.scripts.experiment import find_experiment, make_jobs, run_jobs
 from gumption.scripts.freshness import RESULTS
+from gumption.scripts.papers.wordcraft import living as of_wordcraft
+from gumption.scripts.papers.wordcraft.experiments import (
+    EXPERIMENTS,
+    KIND,
+    PAPER_SCORES,
+    WordCraftRuns,
+    what_learning_adds,
+)
 from gumption.scripts.results import Job, gather, slug, write_report
-from gumption.scripts.wordcraft import living as of_wordcraft
-from gumption.scripts.wordcraft.experiments import EXPERIMENTS, KIND, PAPER_SCORES, WordCraftRuns, what_learning_adds
 
 ENTITIES = {f"thing{i}": {"id": i, "recipes": [[f"thing{i - 2}", f"thing{i - 1}"]] if i > 1 else []} for i in range(32)}
 TASKS = 42  # of the test part

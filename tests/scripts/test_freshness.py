@@ -135,7 +135,7 @@ def test_rows_keep_the_commit_that_they_were_made_with(package: Path) -> None:
     one["made"]["formats"]["older"] = True
     assert kind.older(both) == {OLDER_CODE: [one]}
     assert kind.page(both, "thrown").endswith(
-        "\n1 of 2 rows were made with older code; `scripts/results/thrown/table.md` names them. "
+        "\n1 of 2 rows were made with older code; `scripts/papers/results/thrown/table.md` names them. "
         "`gumption experiment thrown --setting ROW` makes one again.\n"
     )
     del one["made"]["formats"]["commit"], one["made"]["formats"]["older"]

@@ -109,7 +109,7 @@ def test_rows_of_older_scores_and_splits_are_marked_and_named(tmp_path: Path, mo
     assert f"an older version of scores (1, now 2), {again}: small: guided; large: guided.\n" in told
     told = EXPERIMENT.kind.page(saved, "dice-again")
     assert "2 of 3 rows were made with an older version of scores (1, now 2)" in told
-    assert "`scripts/results/dice-again/table.md` names them" in told
+    assert "`scripts/papers/results/dice-again/table.md` names them" in told
 
     # One row is made again: only the other one stays marked.
     results = with_saved(run(tmp_path / "new", "small: guided"), EXPERIMENT, {"settings": {}}, tmp_path / "kept")

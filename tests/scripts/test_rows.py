@@ -194,7 +194,7 @@ def test_nothing_is_added_to_the_player_of_a_row(
 
     monkeypatch.setattr(TRAININGS["wordcraft"].replace(":", "."), lambda *arguments, **more: None)
     monkeypatch.setattr(f"{PLAYERS}.player_of", lambda *arguments, **more: Sentinel())
-    for module in ("gumption.agents.wordcraft.evaluation", "gumption.scripts.wordcraft.outside"):
+    for module in ("gumption.agents.wordcraft.evaluation", "gumption.scripts.papers.wordcraft.outside"):
         monkeypatch.setattr(f"{module}.play_tasks", play_tasks, raising=False)
     (tmp_path / "source").mkdir()
     (tmp_path / "source" / "final.json").write_text("{}")

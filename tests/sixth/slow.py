@@ -4,7 +4,7 @@ import time
 from dataclasses import replace
 
 from gumption.envs.worlds import add
-from gumption.scripts.web.views import general_view
+from gumption.scripts.people.web.views import general_view
 
 from .shelf import WORLD
 

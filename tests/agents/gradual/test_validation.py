@@ -8,7 +8,10 @@ from typing import Any
 import pytest
 
 from gumption.agents.gradual import GradualLearner
-from gumption.agents.gradual.validation import (
+from gumption.data import InputError
+from gumption.envs.gradual import Session, Solution, Task, all_tasks, challenge, of_names
+from gumption.envs.gradual.task import stateless
+from gumption.scripts.papers.gradual.validation import (
     BASELINES,
     Chain,
     Player,
@@ -21,9 +24,6 @@ from gumption.agents.gradual.validation import (
     remembered,
     silent,
 )
-from gumption.data import InputError
-from gumption.envs.gradual import Session, Solution, Task, all_tasks, challenge, of_names
-from gumption.envs.gradual.task import stateless
 
 SPACE, STOP = ord(" "), ord(".")
 

@@ -27,7 +27,7 @@ from gumption.envs.halma import HALMAVectorEnv, Mazes, sample_mazes
 from gumption.envs.halma.diagnostics import SPLITS, Record, matched_mazes, shape_of
 from gumption.envs.halma.maze import justified_moves
 from gumption.envs.halma.splits import Splits
-from gumption.scripts.halma.experiments import markdown
+from gumption.scripts.papers.halma.experiments import markdown
 
 
 class Explorer:

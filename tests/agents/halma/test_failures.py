@@ -7,9 +7,9 @@ from PIL import Image
 from gumption.agents.halma.acting import Percept, RandomActor
 from gumption.agents.halma.config import HALMAConfig
 from gumption.agents.halma.evaluation import play_test
-from gumption.agents.halma.failures import MazeFailures, find_failures, plot_failures
 from gumption.data import InputError
 from gumption.envs.halma import Mazes, Move, panel_row, sample_mazes
+from gumption.scripts.papers.halma.failures import MazeFailures, find_failures, plot_failures
 
 NOTHING = np.zeros((0, 11), dtype=np.int8)
 LEFT, UP, RIGHT, DOWN = range(4)

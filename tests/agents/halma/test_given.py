@@ -11,7 +11,7 @@ from gumption.envs.halma import sample_mazes
 from gumption.envs.halma.diagnostics import SPLITS, Record
 from gumption.envs.halma.maze import justified_moves
 from gumption.envs.halma.splits import Splits
-from gumption.scripts.halma.experiments import markdown
+from gumption.scripts.papers.halma.experiments import markdown
 
 
 class Explorer:

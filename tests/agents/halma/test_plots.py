@@ -7,7 +7,6 @@ import pytest
 from PIL import Image
 
 from gumption.agents.halma.evaluation import MEASURES, ROWS
-from gumption.agents.halma.grammar import grammar, learned, plot_grammar
 from gumption.agents.halma.plots import (
     hitmaps,
     plot_ablation,
@@ -18,6 +17,7 @@ from gumption.agents.halma.plots import (
 )
 from gumption.data import InputError
 from gumption.envs.halma import KnowledgeBases, Memory, Primitive, Rules
+from gumption.scripts.papers.halma.grammar import grammar, learned, plot_grammar
 
 
 def column(value: float, runs: int = 2, missing: tuple[str, ...] = ()) -> dict:

@@ -10,7 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
-from gumption.agents.halma.probe import (
+from gumption.data import InputError
+from gumption.envs.halma import Mazes, sample_mazes
+from gumption.envs.halma.maze import ALL_COLOURS
+from gumption.envs.halma.visual import RGB, PanelPainter
+from gumption.scripts.papers.halma.probe import (
     DIGIT_CLASSES,
     assign_slots,
     classify,
@@ -20,10 +24,6 @@ from gumption.agents.halma.probe import (
     plot_probe,
     true_pixels,
 )
-from gumption.data import InputError
-from gumption.envs.halma import Mazes, sample_mazes
-from gumption.envs.halma.maze import ALL_COLOURS
-from gumption.envs.halma.visual import RGB, PanelPainter
 
 
 @pytest.fixture(scope="module")

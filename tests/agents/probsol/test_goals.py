@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from gumption.agents.probsol.goals import Episode, comparison, design, foretold, hypotheses, play_design
 from gumption.agents.probsol.players import DoNothing, Scripts, Solved
 from gumption.envs.probsol.engine import NONE
 from gumption.envs.probsol.library import find_tasks
+from gumption.scripts.papers.probsol.goals import Episode, comparison, design, foretold, hypotheses, play_design
 
 
 class Slow(Scripts):

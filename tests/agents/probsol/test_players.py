@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 from gumption.agents.evaluation import evaluate_policy
-from gumption.agents.probsol.certifier import certify
 from gumption.agents.probsol.evaluation import TRIALS
 from gumption.agents.probsol.players import DoNothing, Naive, Random, Scripted, Solved, play
 from gumption.agents.probsol.solvers import solve
@@ -18,6 +17,7 @@ from gumption.envs.probsol.env import ProbSolVectorEnv
 from gumption.envs.probsol.generators import generate, generate_many
 from gumption.envs.probsol.library import certified, designed, find_tasks
 from gumption.envs.probsol.tasks import DISCOVERY, FAMILIES, TOOL_USE, Task
+from gumption.scripts.papers.probsol.certifier import certify
 
 
 def begun(tasks, trials=1, copies=1, **settings):

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gumption.agents.probsol.goals import Prior, Row, left_out_likelihoods
 from gumption.data import InputError
+from gumption.scripts.papers.probsol.goals import Prior, Row, left_out_likelihoods
 
 ROWS = [
     Row("goal first", "curiosity", "fish", "tight"), Row("goal first", "curiosity", "fish", "loose"),

@@ -6,7 +6,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gumption.agents.probsol.goals import (
+from gumption.data import InputError
+from gumption.envs.probsol.library import find_tasks
+from gumption.scripts.papers.probsol.goals import (
     OVER_POLICIES,
     STRATEGIES,
     agreement,
@@ -17,8 +19,6 @@ from gumption.agents.probsol.goals import (
     strategy,
     tendencies,
 )
-from gumption.data import InputError
-from gumption.envs.probsol.library import find_tasks
 
 CHECK, NONE = ("check",), ("none",)
 

@@ -10,12 +10,18 @@ from gumption.agents.evaluation import random_player, steps
 from gumption.agents.learners.impala import ImpalaLearner
 from gumption.agents.run import opened, run_learner
 from gumption.agents.settings import WorldConfig
-from gumption.agents.wordcraft.alchemy import AlchemySetup, Sampling, Untried, combining_scores, things_made
 from gumption.data import InputError
 from gumption.envs.wordcraft import LittleAlchemyVectorEnv, RecipeBook
+from gumption.scripts.papers.wordcraft import alchemy
+from gumption.scripts.papers.wordcraft.alchemy_players import (
+    AlchemySetup,
+    Sampling,
+    Untried,
+    combining_scores,
+    things_made,
+)
+from gumption.scripts.papers.wordcraft.outside import EXPERIMENTS
 from gumption.scripts.results import Job
-from gumption.scripts.wordcraft import alchemy
-from gumption.scripts.wordcraft.outside import EXPERIMENTS
 
 
 def game(book: RecipeBook, games: int = 4, **settings: Any) -> LittleAlchemyVectorEnv:

@@ -5,11 +5,11 @@ import pytest
 
 from gumption.agents.knowledge import Knowledge
 from gumption.agents.settings import KnowledgeConfig
-from gumption.agents.wordcraft.measures import recipe_questions
 from gumption.data import InputError
 from gumption.envs import worlds
 from gumption.envs.wordcraft import RecipeBook, make_split
 from gumption.envs.wordcraft.facts import RELATIONS
+from gumption.scripts.papers.wordcraft.measures import recipe_questions
 
 
 def scores_of(book: RecipeBook, split, **config):
@@ -41,7 +41,7 @@ def test_the_answers_are_of_the_probabilities_that_the_predictor_gives(small_boo
     table = np.asarray(scores.scorers[0].table, dtype=np.float64)  # (N, pairs), log p
     start = scores.scorers[0].get_buffer("_pair_start").numpy()
 
-    from gumption.kg.pair_questions import draw_questions, pair_answers
+    from gumption.scripts.papers.wordcraft.pair_questions import draw_questions, pair_answers
 
     questions = draw_questions(split.recipes("train"), book.recipes)
     expected = pair_answers(lambda a, b: table[:, start[np.minimum(a, b)] + np.maximum(a, b)].T, questions)

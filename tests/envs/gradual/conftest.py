@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from gumption.agents.gradual.validation import known_byte
 from gumption.envs.gradual.engine import Life, Stream
 from gumption.envs.gradual.task import Task
+from gumption.scripts.papers.gradual.validation import known_byte
 
 #: question, answer, feedback, and the rewards of the answer's bytes, or of the last.
 Exchange = tuple[str, str, str, str]

@@ -17,7 +17,7 @@ from gumption.kg import KnowledgeGraph, Vocabulary
 from gumption.kg.rules.horn import Atom, Rule, read_rules
 from gumption.kg.rules.inference import infer
 from gumption.kg.rules.mining import MinedRule, mine_rules, write_mined
-from gumption.scripts.kg.bench import FB15K_237, draw_graph
+from gumption.scripts.papers.kg.bench import FB15K_237, draw_graph
 from tests.processor import cost
 
 Triples = set[tuple[str, str, str]]
@@ -287,7 +287,7 @@ def test_a_graph_like_fb15k_in_four_gigabytes():
 import resource
 resource.setrlimit(resource.RLIMIT_AS, (4 << 30, 4 << 30))
 from gumption.kg.rules.mining import mine_rules
-from gumption.scripts.kg.bench import Shape, draw_graph
+from gumption.scripts.papers.kg.bench import Shape, draw_graph
 graph = draw_graph(Shape(14_951, 1_345, 592_213, derived=0.5))
 print(len(mine_rules(graph, min_support=50, min_head_coverage=0.2, min_confidence=0.5)))
 """

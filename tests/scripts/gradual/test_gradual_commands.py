@@ -12,8 +12,8 @@ from typer.testing import CliRunner
 
 from gumption.data import InputError
 from gumption.data.sealed import read_sealed
-from gumption.scripts.gradual.bench import MIX, Settings, one_stream, rates_of_many
 from gumption.scripts.gradual.commands import app
+from gumption.scripts.papers.gradual.bench import MIX, Settings, one_stream, rates_of_many
 
 AGENT = """
 def make(seed):
@@ -176,7 +176,7 @@ def test_tasks_are_varied(tmp_path: Path) -> None:
 
 KILLED = """
 import os, signal, sys
-import gumption.agents.gradual.validation as validation
+import gumption.scripts.papers.gradual.validation as validation
 played, whole = [], validation.Player.steps
 def steps(self, task, *how):
     played.append(task.name)

@@ -8,7 +8,7 @@ import pytest
 from gumption.agents.run_folder import read_final
 from gumption.data import InputError
 from gumption.envs.gradual import load_variations
-from gumption.scripts.gradual.experiments import (
+from gumption.scripts.papers.gradual.experiments import (
     AGAIN,
     EXPERIMENTS,
     RECURRENT,

@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from gumption.scripts.gradual.web import begin
+from gumption.scripts.people.gradual import begin
 
 COMMAND = [sys.executable, "-m", "gumption", "play", "gradual"]
 

@@ -17,9 +17,9 @@ from gumption.data.sealed import read_sealed
 from gumption.envs.gradual.remote import RemoteSettings, connect
 from gumption.envs.gradual.session import Result
 from gumption.scripts.gradual import commands
-from gumption.scripts.gradual.bench import remote_measurements
 from gumption.scripts.gradual.commands import Record
 from gumption.scripts.measurement import BenchSettings
+from gumption.scripts.papers.gradual.bench import remote_measurements
 
 COMMAND = [sys.executable, "-m", "gumption", "serve", "gradual", "--out", "me.json"]
 ECHO = "import os\nwhile pair := os.read(0, 2): os.write(1, pair[1:])"

@@ -10,7 +10,7 @@ from gumption.agents.halma import plots as halma_plots
 from gumption.agents.halma.config import HALMAConfig
 from gumption.agents.halma.evaluation import DRAWN, EVALUATION, MEASURES, ROWS, label, save_evaluation
 from gumption.data.sealed import write_sealed
-from gumption.scripts.halma.experiments import HALMARuns
+from gumption.scripts.papers.halma.experiments import HALMARuns
 from gumption.scripts.results import Job
 
 LEVELS = {"mlp": 0.4, "lstm": 0.5, "tran": 0.6, "tran+lstm": 0.7, "cnn+mlp": 0.2, "cnn+tran": 0.1, "space": 0.05}

@@ -10,9 +10,9 @@ from gumption.agents.halma import runs as training
 from gumption.agents.halma.acting import RandomActor
 from gumption.data import InputError
 from gumption.envs.halma import Memory, MemoryWriter
-from gumption.scripts.halma import bench as bench_halma
-from gumption.scripts.halma.bench import Settings
-from gumption.scripts.halma.experiments import EXPERIMENTS
+from gumption.scripts.papers.halma import bench as bench_halma
+from gumption.scripts.papers.halma.bench import Settings
+from gumption.scripts.papers.halma.experiments import EXPERIMENTS
 
 SETTINGS = Settings(repeats=1, envs=8, episodes=20, slice=3)
 

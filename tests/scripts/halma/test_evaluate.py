@@ -12,12 +12,12 @@ import pytest
 
 from gumption.agents.halma.config import HALMAConfig
 from gumption.agents.halma.evaluation import MEASURES, ROWS
-from gumption.agents.halma.failures import MazeFailures
 from gumption.agents.halma.runs import train_halma
 from gumption.data.sealed import read_sealed, write_sealed
 from gumption.envs.halma import Memory, MemoryWriter
 from gumption.envs.halma.splits import make_splits, read_run
 from gumption.scripts import cli
+from gumption.scripts.papers.halma.failures import MazeFailures
 
 SMALL = (("num_envs", 4), ("batch_size", 32), ("hidden_size", 16), ("policy_delay", 20), ("candidates", 2),
          ("random_candidates", 1))  # fmt: skip
@@ -178,7 +178,7 @@ def test_where_agents_fail(gumption, tmp_path):
 
 def test_who_only_runs_out_of_moves_is_listed(gumption, monkeypatch):
     slow = MazeFailures(0, 10, 4, 0, 0.0, 0.0, (), ())
-    monkeypatch.setattr("gumption.agents.halma.failures.find_failures", lambda *_: [slow])
+    monkeypatch.setattr("gumption.scripts.papers.halma.failures.find_failures", lambda *_: [slow])
     told = gumption("halma", "failures", "runs/one")
     assert (told.code, told.err) == (0, "")
     assert re.search(r"│ 0 +│ 4 of 10 +│ - +│ - +│ - +│ - +│", told.out)

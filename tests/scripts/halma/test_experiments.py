@@ -19,12 +19,12 @@ from gumption.data import InputError
 from gumption.envs.halma import Memory
 from gumption.kg import KnowledgeGraph
 from gumption.scripts.experiment import chosen_conditions, find_experiment, make_jobs
-from gumption.scripts.halma import experiments as of_halma
-from gumption.scripts.halma import graph_runs
-from gumption.scripts.halma.experiments import EXPERIMENTS, KIND, build_graph, inferred_pairs
-from gumption.scripts.halma.paper import TABLE_1
+from gumption.scripts.papers.halma import experiments as of_halma
+from gumption.scripts.papers.halma import graph_runs
+from gumption.scripts.papers.halma.experiments import EXPERIMENTS, KIND, build_graph, inferred_pairs
+from gumption.scripts.papers.halma.paper import TABLE_1
+from gumption.scripts.papers.wordcraft.experiments import EXPERIMENTS as OF_WORDCRAFT
 from gumption.scripts.results import Job, gather, slug
-from gumption.scripts.wordcraft.experiments import EXPERIMENTS as OF_WORDCRAFT
 
 from .conftest import stand_in
 
@@ -260,7 +260,7 @@ def test_the_model_of_space_is_made_once_probed_and_reported(run, no_pictures, m
     probed = dict.fromkeys(("colour", "digit", "colour_pixels", "digit_pixels"), read)
     monkeypatch.setattr("gumption.agents.halma.space_training.pretrain_space", pretrained)
     monkeypatch.setattr(
-        "gumption.agents.halma.probe.probe_model",
+        "gumption.scripts.papers.halma.probe.probe_model",
         lambda folder: {**probed, "digits": 1200, "digits_with_slot": 1100},
     )
     arguments = ("halma-visual", "--seeds", "1", "--setting", "SPACE", "--setting", "CNN+MLP", "--out", "there")

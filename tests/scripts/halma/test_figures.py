@@ -9,7 +9,7 @@ import pytest
 
 from gumption.envs.halma import Mazes, MemoryWriter, sample_mazes
 from gumption.scripts import cli
-from gumption.scripts.halma.figures import FIGURES, SAVED, draw_figure
+from gumption.scripts.papers.halma.figures import FIGURES, SAVED, draw_figure
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from gumption.agents.halma.evaluation import MEASURES, ROWS
-from gumption.scripts.halma.experiments import EXPERIMENTS, KIND, OTHER_MEASURE, falls_short, rows
+from gumption.scripts.papers.halma.experiments import EXPERIMENTS, KIND, OTHER_MEASURE, falls_short, rows
 from gumption.scripts.results import gather
 
 SYMBOLIC = ["MLP", "LSTM", "TRAN", "TRAN+LSTM", "graph of its own moves"]

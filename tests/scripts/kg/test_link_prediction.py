@@ -8,7 +8,7 @@ import pytest
 
 from gumption.kg import ComplEx, evaluate_ranking
 from gumption.scripts import cli
-from gumption.scripts.kg.experiments import EXPERIMENTS, KIND
+from gumption.scripts.papers.kg.experiments import EXPERIMENTS, KIND
 from gumption.scripts.results import Condition, Experiment
 
 TINY = Experiment(

@@ -6,8 +6,8 @@ import pytest
 
 from gumption.data.reading import read_json
 from gumption.scripts.experiment import make_jobs, write_plan
-from gumption.scripts.kg import experiments as scale
-from gumption.scripts.kg.experiments import EXPERIMENTS, LARGE, RANKS, calculate
+from gumption.scripts.papers.kg import experiments as scale
+from gumption.scripts.papers.kg.experiments import EXPERIMENTS, LARGE, RANKS, calculate
 from gumption.scripts.results import gather, write_report
 
 MACHINE = {"versions": {}, "hardware": {"cpu": "x", "cores": 2}}

@@ -18,7 +18,7 @@ from SPARQLWrapper import JSON, SPARQLWrapper
 from gumption.kg import KnowledgeGraph
 from gumption.kg.store.limits import Limits
 from gumption.kg.vocabulary import GRAPH
-from gumption.scripts.web import security, sparql
+from gumption.scripts.people.web import security, sparql
 from tests.bench.serving import KILLER, RELATIONS, THINGS, play, serving_graph, write_facts
 from tests.bench.serving import served as serving
 

@@ -12,7 +12,7 @@ from gumption.envs.record_memory import RecordMemory
 from gumption.kg import KnowledgeGraph
 from gumption.scripts.experiment import find_experiment, make_jobs
 from gumption.scripts.freshness import RESULTS
-from gumption.scripts.probsol.experiments import DIPOLES, EXPERIMENTS, GRAPH_AGENT, MONOPOLES, ORACLE
+from gumption.scripts.papers.probsol.experiments import DIPOLES, EXPERIMENTS, GRAPH_AGENT, MONOPOLES, ORACLE
 
 DISCOVERY_EXPERIMENT, LAWS_EXPERIMENT = EXPERIMENTS["probsol-discovery"], EXPERIMENTS["probsol-laws"]
 

@@ -7,7 +7,7 @@ from rich.console import Console
 
 from gumption.kg import KnowledgeGraph
 from gumption.scripts.experiment import known_experiments, run_experiment
-from gumption.scripts.probsol.experiments import EXPERIMENTS, FAMILIES
+from gumption.scripts.papers.probsol.experiments import EXPERIMENTS, FAMILIES
 from gumption.scripts.results import gather, slug, with_saved, write_report
 
 SMALL = {
@@ -41,7 +41,7 @@ def test_the_experiments_are_offered_with_five_seeds():
 
 @pytest.mark.slow
 def test_players_on_test_tasks_are_run_and_reported(tmp_path, monkeypatch):
-    monkeypatch.setattr("gumption.scripts.probsol.experiments.TASKS", 3)
+    monkeypatch.setattr("gumption.scripts.papers.probsol.experiments.TASKS", 3)
     labels = [f"Curling: {name}" for name in ("MaskablePPO", "untrained", "random", "do nothing")]
     results, table, files = made("probsol-families", labels, tmp_path)
     assert [row["condition"] for row in results["rows"]] == labels
@@ -55,7 +55,7 @@ def test_players_on_test_tasks_are_run_and_reported(tmp_path, monkeypatch):
 
 @pytest.mark.slow
 def test_rows_with_knowledge_true_constant_false_and_taken_away(tmp_path, monkeypatch):
-    monkeypatch.setattr("gumption.scripts.probsol.experiments.TASKS", 3)
+    monkeypatch.setattr("gumption.scripts.papers.probsol.experiments.TASKS", 3)
     whole = EXPERIMENTS["probsol-families"].conditions
     labels = [label for label in whole if label.startswith("Fishing: ") and "kg" in whole[label].settings]
     assert len(labels) == 6
@@ -74,7 +74,7 @@ def test_rows_with_knowledge_true_constant_false_and_taken_away(tmp_path, monkey
 
 @pytest.mark.slow
 def test_the_study_of_goals_is_run_and_reported(tmp_path, monkeypatch):
-    monkeypatch.setattr("gumption.agents.probsol.goals.LAYOUTS", 2)
+    monkeypatch.setattr("gumption.scripts.papers.probsol.goals.LAYOUTS", 2)
     results, table, _ = made("probsol-goals", ["do nothing", "naive"], tmp_path, seeds=1)
     nothing, naive = results["rows"]
     assert len(nothing["episodes"]) == len(naive["episodes"]) == 6 * 2 * 3

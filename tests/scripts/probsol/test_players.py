@@ -8,18 +8,18 @@ import pytest
 
 from gumption.data import InputError
 from gumption.envs.probsol.env import ProbSolEnv
+from gumption.scripts.people.probsol.study import begin
+from gumption.scripts.people.study.design import Task, design
+from gumption.scripts.people.study.export import files
+from gumption.scripts.people.study.files import read
+from gumption.scripts.people.study.gathered import gathered
+from gumption.scripts.people.study.links import Secret
+from gumption.scripts.people.study.players import Agent, played
+from gumption.scripts.people.study.report import make
+from gumption.scripts.people.study.simulate import simulate
 from gumption.scripts.probsol.players import oracle, run_player
-from gumption.scripts.probsol.study import begin
-from gumption.scripts.study.design import Task, design
-from gumption.scripts.study.export import files
-from gumption.scripts.study.files import read
-from gumption.scripts.study.gathered import gathered
-from gumption.scripts.study.links import Secret
-from gumption.scripts.study.players import Agent, played
-from gumption.scripts.study.report import make
-from gumption.scripts.study.simulate import simulate
 from gumption.scripts.verify import verdicts_of
-from tests.scripts.study.served import in_process, write_study
+from tests.scripts.people.study.served import in_process, write_study
 
 STUDY = read("probsol-goals")
 

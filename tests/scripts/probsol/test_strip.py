@@ -10,7 +10,7 @@ from PIL import Image
 from gumption.data.writing import write_json
 from gumption.envs.probsol.library import find_tasks
 from gumption.scripts import cli
-from gumption.scripts.probsol.pictures import FRAMES, chosen, draw_strip, solution_moments
+from gumption.scripts.papers.probsol.pictures import FRAMES, chosen, draw_strip, solution_moments
 from tests.figures import draw_families
 
 

@@ -7,8 +7,7 @@ from scipy import stats
 
 from gumption.agents.segar.config import SegarConfig
 from gumption.scripts.experiment import find_experiment, make_jobs, run_experiment
-from gumption.scripts.results import gather, slug, with_saved, write_report
-from gumption.scripts.segar.experiments import (
+from gumption.scripts.papers.segar.experiments import (
     EXPERIMENTS,
     LEVELS,
     PAPER,
@@ -17,6 +16,7 @@ from gumption.scripts.segar.experiments import (
     gap_relations,
     information_relations,
 )
+from gumption.scripts.results import gather, slug, with_saved, write_report
 
 TINY = {"num_envs": 4, "n_steps": 8, "minibatches": 2, "total_steps": 32, "eval_interval": 32, "test_levels": 4}
 SMALL = {"device": "cpu", **TINY}
@@ -126,7 +126,7 @@ def test_the_gap_is_run_and_reported(tmp_path):
     ],
 )
 def test_information_is_probed_and_reported(tmp_path, monkeypatch, name, label, settings):
-    monkeypatch.setattr("gumption.scripts.segar.experiments.PROBED", 200)
+    monkeypatch.setattr("gumption.scripts.papers.segar.experiments.PROBED", 200)
     results, table, files = made(name, [label], settings, tmp_path)
     told = results["rows"][0]["runs"]["0"]["test"]["information"]
     assert 0 <= told["accuracy"] <= 1

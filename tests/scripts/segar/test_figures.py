@@ -10,7 +10,7 @@ import pytest
 from gumption.agents.segar.config import SegarConfig
 from gumption.envs.segar.textures import SETS
 from gumption.scripts.experiment import known_experiments
-from gumption.scripts.segar.experiments import EXPERIMENTS, PAPER
+from gumption.scripts.papers.segar.experiments import EXPERIMENTS, PAPER
 
 REPOSITORY = Path(__file__).resolve().parents[3]
 RESULTS = REPOSITORY / "scripts" / "results"

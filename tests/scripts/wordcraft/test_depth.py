@@ -8,8 +8,8 @@ import pytest
 
 from gumption.data.make_word_vectors import write_word2vec
 from gumption.scripts.experiment import find_experiment
+from gumption.scripts.papers.wordcraft.depth import AGENTS, EXPERIMENTS, NAME, PANELS
 from gumption.scripts.results import slug
-from gumption.scripts.wordcraft.depth import AGENTS, EXPERIMENTS, NAME, PANELS
 
 
 def test_the_rows_of_each_depth() -> None:

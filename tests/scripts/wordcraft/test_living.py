@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from gumption.scripts.experiment import find_experiment
+from gumption.scripts.papers.wordcraft.living import NAME
 from gumption.scripts.results import slug
-from gumption.scripts.wordcraft.living import NAME
 
 
 def test_each_kind_of_knowledge_has_its_control() -> None:

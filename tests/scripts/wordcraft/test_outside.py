@@ -9,8 +9,8 @@ from gumption.agents.run_folder import load_policy
 from gumption.agents.setup import setup_of
 from gumption.agents.wordcraft.config import TrainConfig
 from gumption.scripts.experiment import find_experiment
+from gumption.scripts.papers.wordcraft.outside import EXPERIMENTS, NAME
 from gumption.scripts.results import slug
-from gumption.scripts.wordcraft.outside import EXPERIMENTS, NAME
 
 
 def test_the_rows_of_each_split() -> None:

@@ -13,10 +13,10 @@ from gumption.envs.wordcraft import RecipeBook, Split, WordCraftVectorEnv, facts
 from gumption.kg import KnowledgeGraph
 from gumption.scripts import cli
 from gumption.scripts.experiment import find_experiment
+from gumption.scripts.papers.wordcraft.priors import NAME, RUNGS
+from gumption.scripts.people.wordcraft import begin as begin_on_the_web
+from gumption.scripts.people.wordcraft.game import begin
 from gumption.scripts.results import slug
-from gumption.scripts.wordcraft.game import begin
-from gumption.scripts.wordcraft.priors import NAME, RUNGS
-from gumption.scripts.wordcraft.web import begin as begin_on_the_web
 
 LEARNED = ("training facts, trained", "training facts, untrained", "training facts, trained, KG taken away")
 OTHER = ("--names", "shuffled", "--laws", "counterfactual")

@@ -12,8 +12,8 @@ from gumption.agents.wordcraft.evaluation import player_of
 from gumption.data.sealed import write_sealed
 from gumption.envs.wordcraft import RecipeBook, WordCraftVectorEnv
 from gumption.scripts.experiment import find_experiment
+from gumption.scripts.papers.wordcraft.sources import BEST, EXPERIMENTS, NAME, TODAY, TOGETHER, WITHIN, played
 from gumption.scripts.results import slug
-from gumption.scripts.wordcraft.sources import BEST, EXPERIMENTS, NAME, TODAY, TOGETHER, WITHIN, played
 
 ALONE = ", KG only"
 LOST = ["mud", "water", "earth", "water", "fire", False]
