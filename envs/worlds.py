@@ -194,6 +194,15 @@ class World:
             ) from None
 
 
+#: What belongs to no single world: offer -> places, "module:name".
+ACROSS = {
+    "experiments": (
+        "gumption.scripts.papers.kg.experiments:EXPERIMENTS",
+        "gumption.scripts.papers.across.graph_at_work:EXPERIMENTS",
+    ),
+    "bench": ("gumption.scripts.papers.kg.bench:CASES",),
+}
+
 WORLDS: dict[str, World] = {
     world.name: world
     for world in (
@@ -276,9 +285,9 @@ WORLDS: dict[str, World] = {
                 "config": "gumption.agents.halma.config:HALMAConfig",
                 "load": "gumption.agents.halma.runs:load_run",
                 "train_command": "gumption.scripts.halma.commands:train",
-                "evaluate_command": "gumption.scripts.halma.commands:evaluate",
+                "evaluate_command": "gumption.scripts.papers.halma.commands:evaluate",
                 "play": "gumption.scripts.people.halma.game:game",
-                "tools": "gumption.scripts.halma.commands:app",
+                "tools": "gumption.scripts.papers.halma.commands:app",
                 "splits": "gumption.scripts.halma.commands:splits",
                 "read_splits": "gumption.envs.halma.splits:load_splits",
                 "evaluate_policy": "gumption.agents.halma.evaluation:evaluate_policy",
@@ -309,12 +318,12 @@ WORLDS: dict[str, World] = {
             offers={
                 "facts": "gumption.envs.gradual:facts",
                 "load": "gumption.agents.gradual.recurrent:load_policy",
-                "tools": "gumption.scripts.gradual.commands:app",
+                "tools": "gumption.scripts.papers.gradual.commands:app",
                 "experiments": "gumption.scripts.papers.gradual.experiments:EXPERIMENTS",
                 "bench": "gumption.scripts.papers.gradual.bench:CASES",
                 "web": "gumption.scripts.people.gradual:VIEW",
-                "begin": "gumption.scripts.gradual.commands:begin",
-                "serve": "gumption.scripts.gradual.commands:serve",
+                "begin": "gumption.scripts.people.gradual.game:begin",
+                "serve": "gumption.scripts.papers.gradual.commands:serve",
             },
         ),
         World(
@@ -354,7 +363,7 @@ WORLDS: dict[str, World] = {
                 "begin": "gumption.envs.segar.text:begin",
                 "watch": "gumption.agents.segar.runs:watch",
                 "experiments": "gumption.scripts.papers.segar.experiments:EXPERIMENTS",
-                "tools": "gumption.scripts.segar.commands:app",
+                "tools": "gumption.scripts.papers.segar.commands:app",
                 "bench": "gumption.scripts.papers.segar.bench:CASES",
                 "web": "gumption.scripts.people.segar:VIEW",
             },
@@ -402,7 +411,7 @@ WORLDS: dict[str, World] = {
                 "oracle": "gumption.scripts.probsol.players:oracle",
                 "scripted": "gumption.scripts.probsol.players:scripted",
                 "run_player": "gumption.scripts.probsol.players:run_player",
-                "tools": "gumption.scripts.probsol.commands:app",
+                "tools": "gumption.scripts.papers.probsol.commands:app",
                 "begin": "gumption.envs.probsol.env:begin",
                 "watch": "gumption.agents.probsol.runs:watch",
                 "bench": "gumption.scripts.papers.probsol.bench:CASES",

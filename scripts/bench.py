@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
+from pkgutil import resolve_name
 from time import perf_counter
 from typing import Annotated, Any
 
@@ -17,7 +18,7 @@ import typer
 
 from gumption.data import InputError
 from gumption.data.settings import Count
-from gumption.envs.worlds import World, known
+from gumption.envs.worlds import ACROSS, World, known
 from gumption.scripts.apps import App
 
 from .apps import own_options, with_options
@@ -103,12 +104,10 @@ def all_cases() -> dict[str, Case]:
 
     :raises InputError: two cases of the same name.
     """
-    from .papers.kg import bench as of_graphs
-
     found: dict[str, Case] = {}
     for cases in (
         *map(cases_of, known().values()),
-        of_graphs.CASES,
+        *map(resolve_name, ACROSS["bench"]),
         {"help": Case(help_case, code=("scripts/cli.py",))},
     ):
         for name, case in cases.items():

@@ -23,7 +23,7 @@ from gumption.data.progress import print_notes
 
 # Sub-command -> (module under gumption.scripts, or module:name if the name is not `app`; line in `gumption --help`).
 COMMANDS = {
-    "demo": ("demo", "The main job in minutes: from recipes to agents that solve unseen ones."),
+    "demo": ("papers.wordcraft.demo", "The main job in minutes: from recipes to agents that solve unseen ones."),
     "data": ("data", "List the data that ships and fetch the full sets by name."),
     "kg": ("kg.commands", "Build, query, link and draw graphs; fit link predictors and ask them."),
     "train": ("worlds:train", "Train an agent on a world."),
@@ -32,8 +32,8 @@ COMMANDS = {
     "evaluate": ("evaluate", "Evaluate a trained run on its world."),
     "watch": ("watch", "Watch a trained agent play, and what its knowledge said to each choice."),
     "play": ("play", "Play a world yourself in the terminal."),
-    "serve": ("web.commands", "Serve the web home, where people play the worlds; or a world for programs."),
-    "study": ("study.commands", "Run a study with people in browsers, from its file to the report."),
+    "serve": ("people.web.commands", "Serve the web home, where people play the worlds; or a world for programs."),
+    "study": ("people.study.commands", "Run a study with people in browsers, from its file to the report."),
     "experiment": ("experiment", "Run one of the papers' experiments."),
     "verify": ("verify", "Check files against their hashes, and what a run depends on."),
     "bench": ("bench", "Measure the speeds and scores that gumption promises."),

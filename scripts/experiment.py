@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -23,12 +24,11 @@ from gumption.data.reading import read_json
 from gumption.data.settings import Count
 from gumption.data.tables import grouped
 from gumption.data.writing import check_writable, is_part, write_json
-from gumption.envs.worlds import known
+from gumption.envs.worlds import ACROSS, known
 
 from .apps import App, own_options, with_options
 from .freshness import RESULTS, commit, cpu_seconds, duration, end_with_parent, saved_files
 from .output import print_table
-from .papers.kg import experiments as of_graphs
 from .results import HEADER, PLAN, Experiment, Job, Kind, changes, gather, read_plan, slug, with_saved, write_report
 
 if TYPE_CHECKING:
@@ -45,7 +45,8 @@ def known_experiments() -> dict[str, Experiment]:
     :raises InputError: two experiments of the same name.
     """
     found: dict[str, Experiment] = {}
-    for offered in (*(world.get("experiments") for world in known().values()), of_graphs.EXPERIMENTS):
+    others = map(resolve_name, ACROSS["experiments"])
+    for offered in (*(world.get("experiments") for world in known().values()), *others):
         for name, experiment in (offered or {}).items():
             if name in found:
                 raise InputError(f"two experiments are called {name!r}: give yours another name")

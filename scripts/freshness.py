@@ -16,8 +16,9 @@ from typing import Any
 from gumption.data.reading import read_json
 
 PACKAGE = Path(__file__).resolve().parents[1]
-RESULTS = PACKAGE / "scripts" / "results"
+RESULTS = PACKAGE / "scripts" / "papers" / "results"
 DATA = {".bin", ".csv", ".gz", ".json", ".npz", ".py", ".safetensors", ".toml", ".tsv"}
+MOVED = Path("scripts", "papers", "moved.txt")  # the commits that only moved files, a line each
 OF_RUNS = {"manifest.json", "plan.json"}
 NO_FIGURE = {"items.toml", "plots.py", "watch.py"}  # files for display, which affect no figure
 
@@ -39,17 +40,23 @@ def commit() -> str | None:
 
 @cache
 def changed_since(made: str, places: tuple[str, ...]) -> list[str] | None:
-    """Return the files of code and data under these places that differ from a commit, except files that only moved;
-    None without the history of git.
+    """Return the files of code and data under these places that differ from a commit, except files that only moved:
+    without a change, or in the commits that `MOVED` lists; None without the history of git.
 
     :param made: a `commit()`.
     """
-    words = "diff", "--name-status", "--find-renames", "--end-of-options"
-    told = _git(*words, made.removesuffix("-dirty"), "--")
-    if told is None:
+    since = made.removesuffix("-dirty")
+    diff = _git("diff", "--name-status", "--find-renames", "--end-of-options", since, "--")
+    log = _git("log", "--name-only", "--format=commit %H", "--end-of-options", f"{since}..HEAD", "--")
+    edits = _git("diff", "--name-only", "HEAD")
+    if diff is None or log is None or edits is None:
         return None
-    changes = (line.split("\t") for line in told.splitlines())
-    paths = {Path(name) for kind, *files in changes if kind != "R100" for name in files}
+    moving = (PACKAGE / MOVED).read_text(encoding="utf-8").split() if (PACKAGE / MOVED).is_file() else []
+    commits = (part.splitlines() for part in log.split("commit ")[1:])
+    touched = {name for number, *names in commits if number not in moving for name in names} | set(edits.splitlines())
+    changes = (line.split("\t") for line in diff.splitlines())
+    changes = (files for kind, *files in changes if kind != "R100" and not touched.isdisjoint(files))
+    paths = {Path(name) for files in changes for name in files}
     decide = (path for path in paths if path.suffix in DATA and path.name not in NO_FIGURE)
     return sorted(path.as_posix() for path in decide if any(map(path.is_relative_to, places)))
 

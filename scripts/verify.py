@@ -9,9 +9,11 @@ import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
+from importlib import import_module
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import Annotated, Any, NamedTuple
 
 import typer
@@ -21,6 +23,8 @@ from gumption.data.errors import Changed
 from gumption.data.sealed import HASH_ENDING, SHA256, check_hash_file, check_hash_line, hash_file
 
 from .apps import App
+
+STUDIES = "gumption.scripts.people.study"  # checks exports, and plays their episodes again
 
 app = App(add_completion=False)
 
@@ -257,8 +261,7 @@ def _played_again(lines: Sequence[Any], path: Path) -> str:
         return ""
     if find_spec("sqlalchemy") is None:
         return "; its episodes are not played again: that needs pip install 'gumption[web]'"
-    from gumption.scripts.people.study.replay import replay
-
+    replay = resolve_name(f"{STUDIES}.replay:replay")
     here = [(line, where) for line, where in episodes if line.get("version") == version("gumption")]
     for line, where in here:
         try:
@@ -273,23 +276,23 @@ def _played_again(lines: Sequence[Any], path: Path) -> str:
 def _parts_of_export(folder: Path) -> dict[str, Verdict]:
     """Return name -> verdict of each file with a hash in the export of a study; empty for another folder."""
     from gumption.data.reading import read_json
-    from gumption.scripts.people.study.export import ABOUT, sha256, together
 
-    if not (folder / ABOUT).is_file():
+    export = import_module(f"{STUDIES}.export")
+    if not (folder / (listing := export.ABOUT)).is_file():
         return {}
     try:
-        about = read_json(folder / ABOUT)
+        about = read_json(folder / listing)
     except InputError:
         return {}  # the verdict on the file itself reports the error
     if not isinstance(about, dict) or not isinstance(files := about.get("files"), dict) or "study_hash" not in about:
         return {}
-    whole = together(files) == about.get("sha256")
-    found = {ABOUT: Verdict(ABOUT, WHOLE if whole else CHANGED, f"an export of the study {about.get('study')}")}
+    whole = export.together(files) == about.get("sha256")
+    found = {listing: Verdict(listing, WHOLE if whole else CHANGED, f"an export of the study {about.get('study')}")}
     for name, hash_ in files.items():
         if not (folder / name).is_file():
-            found[name] = Verdict(name, MISSING, f"a file that {ABOUT} tells of")
-        elif sha256((folder / name).read_bytes()) != hash_:
-            found[name] = Verdict(name, CHANGED, f"its sha256 is not that in {ABOUT}")
+            found[name] = Verdict(name, MISSING, f"a file that {listing} tells of")
+        elif export.sha256((folder / name).read_bytes()) != hash_:
+            found[name] = Verdict(name, CHANGED, f"its sha256 is not that in {listing}")
         elif name.endswith(".jsonl"):
             found[name] = _judged(name, partial(_lines, folder / name))
         else:

@@ -30,15 +30,10 @@ Figure = int | list[str]
 
 #: Part -> its files. The files of the gallery that lie outside scripts/papers are named until they move there.
 PARTS = {
-    "people": re.compile(r"scripts/(people|web|study|\w+/web)/.*|scripts/probsol/study\.py"),
+    "people": re.compile(r"scripts/people/.*"),
     "gallery": re.compile(
-        r"""scripts/(papers|tutorial)/.* | scripts/\w+/(experiments|bench)\.py
-        | scripts/halma/(figures|graph_runs|paper)\.py
-        | scripts/wordcraft/(alchemy|depth|living|outside|priors|sources)\.py
-        | agents/gradual/validation\.py | agents/halma/(failures|grammar|plots|probe)\.py
-        | agents/probsol/(certifier|discovery|goals)\.py | agents/segar/(probe|study)\.py
-        | agents/wordcraft/measures\.py | envs/\w+/\w*measures\.py | kg/pair_questions\.py
-        | data/(blind_reading|make_\w+|recipe_check)\.py""",
+        r"""scripts/papers/.* | agents/halma/plots\.py | agents/probsol/discovery\.py | agents/segar/(probe|study)\.py
+        | envs/\w+/\w*measures\.py | data/(blind_reading|make_\w+|recipe_check)\.py""",
         re.VERBOSE,
     ),
     "command": re.compile(r"scripts/.*"),

@@ -25,7 +25,7 @@ PAGES = [
 ]
 LONGEST = 800
 # The list of worlds names them; the demo is one world's story; public names and the help name some.
-MAY_NAME_WORLDS = {"envs/worlds.py", "scripts/papers/wordcraft/demo.py", "agents/__init__.py", "scripts/cli.py"}
+MAY_NAME_WORLDS = {"envs/worlds.py", "agents/__init__.py", "scripts/cli.py"}
 # Data that ships, and what makes it, is of the worlds that it serves.
 DATA_ROOM = "data"
 
@@ -208,7 +208,7 @@ def test_a_small_product_has_these_figures(monkeypatch: pytest.MonkeyPatch) -> N
         monkeypatch.setattr(measures, name, getattr(measures, name).__wrapped__)
     assert {"lines of library": 8, "lines of gallery": 2}.items() <= measures.lines().items()
     assert measures.class_names() == {"class names with two meanings": ["Table"]}
-    words = {"envs/halma": 2000, "envs/segar": 6667, "scripts/halma": 0}
+    words = {"envs/halma": 2000, "envs/segar": 6667, "scripts/papers": 0}
     assert measures.dialect() == {f"dialect words of {folder}": count for folder, count in words.items()}
     assert measures.statements("envs/segar/tasks.py") == {1: 1, 2: 2, 3: 2, 4: 4}
     [(name, kernel)] = measures.definitions("scripts/papers/halma/bench.py")

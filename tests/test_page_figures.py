@@ -8,7 +8,7 @@ Convention: a comment after a paragraph says where its figures are from, in thei
     two seeds = seeds("segar-gates") == {2}
     -->
 
-The right side is Python. `saved(NAME, ROW, PATH)` is a figure of a row of scripts/papers/results/NAME, `rows(NAME, WORDS)` the
+The right side is Python. `saved(NAME, ROW, PATH)` is a figure of a row of the saved results, `rows(NAME, WORDS)` the
 rows whose names have these words, `seeds` how many runs they have, `results(NAME)` the whole file, `counts(NAME)` those
 of a recipe book in the manifest of the data, `sensible(SOURCE)` a share of its blind reading; expressions combine them.
 A comparison that is true stands behind "above 90 %", and behind words of the text. A text in quotes says what no saved

@@ -24,7 +24,7 @@ from tests.bench.tables import BENCHES, EXPERIMENTS, LISTED, PAGES, TABLE, saved
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 ROOMS = ("data", "kg", "envs", "agents", "scripts")
-RESULTS = REPOSITORY / "scripts" / "results"
+RESULTS = REPOSITORY / "scripts" / "papers" / "results"
 HALMA_TABLES = {"halma-graph", "halma-learners", "halma-quick", "halma-relearn", "halma-table1", "halma-visual"}
 WIDTH = "100"  # of the terminal that the pages show
 FENCE = re.compile(r"^```(python|bash|console)\n(.*?)^```$", re.MULTILINE | re.DOTALL)

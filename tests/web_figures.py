@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
 SCRIPTS = Path(__file__).resolve().parents[1] / "scripts"
-FIGURES = SCRIPTS / "results" / "figures"
+FIGURES = SCRIPTS / "papers" / "results" / "figures"
 COMMON, FAR = 128, 127  # colours of a picture's palette: the most common ones, and those that are farthest from them
 SCHEMES = ("light", "dark")
 #: Of each world: the settings with which it is pictured, the width of the window for its picture on the home page, and
@@ -147,7 +147,7 @@ def draw_worlds(browser: "Browser", address: str) -> None:
             clip = {"x": x, "y": y, "width": wide, "height": 0.625 * wide}
             name = "picture.png" if scheme == "light" else "picture-dark.png"
             shot = page.screenshot(clip=clip, full_page=True)  # pyright: ignore[reportArgumentType]
-            save(shot, SCRIPTS / world / "web" / name, (720, 450))
+            save(shot, SCRIPTS / "people" / world / name, (720, 450))
             visitor.leave()
 
 

@@ -10,12 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from gumption.agents.halma.evaluation import ABSENT, DYNAMIC, MEASURES, ROWS, rows_of
 from gumption.agents.plots import Line, Panel, Scale, plot_curves, save_figure
 from gumption.data import InputError
 from gumption.envs.halma.maze import DIRECTIONS
 from gumption.kg.views.pictures import COLOURS
-
-from .evaluation import ABSENT, DYNAMIC, MEASURES, ROWS, rows_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -1,5 +1,7 @@
 """`gumption kg`: build, load, query and link graphs; fit, query and evaluate link predictors."""
 
+from pkgutil import resolve_name
+
 import typer
 
 from . import analysis, external, fit, infer, predict, sources, store
@@ -16,3 +18,4 @@ app.add_typer(predict.app)
 app.add_typer(external.app)
 app.add_typer(analysis.app)
 app.add_typer(infer.app)
+app.add_typer(resolve_name("gumption.scripts.people.web.endpoint:app"))

@@ -1,6 +1,6 @@
 """`make bench`: measure everything that has a table on a page, save it, and write the tables into the pages.
 
-python -m tests.bench.tables            measures everything (hours), saves it under scripts/papers/results, writes the pages
+python -m tests.bench.tables            measures everything (hours), saves it, writes the pages
 python -m tests.bench.tables bench-kg   measures one of them
 python -m tests.bench.tables --pages    measures nothing, and writes all tables from what is saved: of the results, of
                                         the worlds (README.md), and of the items of each document (items.toml)
@@ -24,7 +24,7 @@ from . import comparison  # noqa: F401  one of the experiments that have a table
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 ROOMS = ("data", "kg", "envs", "agents", "scripts")
-RESULTS = REPOSITORY / "scripts" / "results"
+RESULTS = REPOSITORY / "scripts" / "papers" / "results"
 PAGES = [
     "README.md",
     *sorted(str(page.relative_to(REPOSITORY)) for room in ROOMS for page in (REPOSITORY / room).rglob("README.md")),

@@ -121,6 +121,22 @@ def test_files_of_figures_that_have_changed_since_a_commit(package: Path) -> Non
     assert not (package / "written").exists(), "what a saved file names is no option of git"
 
 
+def test_a_listed_commit_changes_no_figure(package: Path) -> None:
+    first = str(commit())
+    git(package, "mv", "dice/engine.py", "dice/rules.py")
+    (package / "dice" / "rules.py").write_text(f"import re\n\n{CODE}")
+    committed(package)
+    assert changed_since(first, ("dice",)) == ["dice/engine.py", "dice/rules.py"]
+    moving = subprocess.run(["git", "rev-parse", "HEAD"], cwd=package, capture_output=True, text=True, check=True)
+    (package / freshness.MOVED).parent.mkdir(parents=True)
+    (package / freshness.MOVED).write_text(moving.stdout)
+    committed(package)
+    assert changed_since(first, ("dice",)) == []
+    (package / "dice" / "rules.py").write_text(CODE.replace("6", "8"))
+    forget()
+    assert changed_since(first, ("dice",)) == ["dice/engine.py", "dice/rules.py"], "a change after the move"
+
+
 def test_rows_keep_the_commit_that_they_were_made_with(package: Path) -> None:
     results, kind, first = saved(package), EXPERIMENT.kind, commit()
     assert results["formats"] == {"places": ["dice"], "commit": first}

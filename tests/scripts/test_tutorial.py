@@ -14,7 +14,8 @@ from gumption.envs.kg_wrapper import KGScores
 pytest.importorskip("stable_baselines3")
 
 REPOSITORY = Path(__file__).resolve().parents[2]
-FOLDER, SAVED = REPOSITORY / "scripts" / "tutorial", REPOSITORY / "scripts" / "results" / "kitchen"
+PAPERS = REPOSITORY / "scripts" / "papers"
+FOLDER, SAVED = PAPERS / "tutorial", PAPERS / "results" / "kitchen"
 PAGE = (FOLDER / "README.md").read_text(encoding="utf-8")
 
 

@@ -1,4 +1,4 @@
-"""Measures of a run's knowledge: the two questions of `gumption.scripts.papers.wordcraft.pair_questions` on a book's recipes."""
+"""Measures of a run's knowledge: the two questions of pair_questions.py on a book's recipes."""
 
 from typing import Any
 

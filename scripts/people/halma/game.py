@@ -14,9 +14,8 @@ from gumption.envs.halma.env import Tally
 from gumption.envs.halma.maze import MeanBranches, MeanDepth, NumMazes
 from gumption.envs.halma.rules import RULES, OptLen, PanelsEqual, Rules, Side
 from gumption.envs.priors import Laws, Names
+from gumption.scripts.people.halma import Face
 from gumption.scripts.play import Game, Record
-
-from . import Face
 
 MEASURES = ("rho_g", "rho_a", "rho_p")
 

@@ -7,14 +7,7 @@ import pytest
 from PIL import Image
 
 from gumption.agents.halma.evaluation import MEASURES, ROWS
-from gumption.agents.halma.plots import (
-    hitmaps,
-    plot_ablation,
-    plot_hitmaps,
-    plot_learning,
-    plot_table,
-    read_learning,
-)
+from gumption.agents.halma.plots import hitmaps, plot_ablation, plot_hitmaps, plot_learning, plot_table, read_learning
 from gumption.data import InputError
 from gumption.envs.halma import KnowledgeBases, Memory, Primitive, Rules
 from gumption.scripts.papers.halma.grammar import grammar, learned, plot_grammar

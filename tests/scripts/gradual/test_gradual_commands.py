@@ -12,8 +12,8 @@ from typer.testing import CliRunner
 
 from gumption.data import InputError
 from gumption.data.sealed import read_sealed
-from gumption.scripts.gradual.commands import app
 from gumption.scripts.papers.gradual.bench import MIX, Settings, one_stream, rates_of_many
+from gumption.scripts.papers.gradual.commands import app
 
 AGENT = """
 def make(seed):

@@ -16,10 +16,10 @@ from gumption.data import InputError
 from gumption.data.sealed import read_sealed
 from gumption.envs.gradual.remote import RemoteSettings, connect
 from gumption.envs.gradual.session import Result
-from gumption.scripts.gradual import commands
-from gumption.scripts.gradual.commands import Record
 from gumption.scripts.measurement import BenchSettings
+from gumption.scripts.papers.gradual import commands
 from gumption.scripts.papers.gradual.bench import remote_measurements
+from gumption.scripts.papers.gradual.commands import Record
 
 COMMAND = [sys.executable, "-m", "gumption", "serve", "gradual", "--out", "me.json"]
 ECHO = "import os\nwhile pair := os.read(0, 2): os.write(1, pair[1:])"

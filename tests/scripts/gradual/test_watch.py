@@ -7,7 +7,7 @@ from typer.testing import CliRunner
 
 from gumption.data import InputError, Note
 from gumption.envs.gradual import Memory
-from gumption.scripts.gradual.commands import app
+from gumption.scripts.papers.gradual.commands import app
 
 PLAY = ["run", "--agent", "echo", "--tasks", "micro4,micro2", "--max-steps", "200", "--memory"]
 

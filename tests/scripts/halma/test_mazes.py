@@ -17,7 +17,7 @@ from gumption.envs.halma import Maze, Mazes, Rules, check_unambiguous, oracle_tr
 from gumption.envs.halma.generator import sample_statistics
 from gumption.envs.halma.render import draw, trial_gif
 from gumption.kg.checkpoint import load_checkpoint, save_checkpoint
-from gumption.scripts.halma import commands as command
+from gumption.scripts.papers.halma import commands as command
 
 
 def run(*arguments: str | Path) -> str:

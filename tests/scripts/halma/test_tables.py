@@ -137,7 +137,7 @@ def test_the_page_tells_what_the_saved_results_tell():
     [measure] = re.findall(r"<!-- measure -->\n(.*?)<!-- end -->", page, re.DOTALL)
     assert measure == OTHER_MEASURE + "\n"
     [(name, shown)] = re.findall(r"<!-- falls short: ([\w-]+) -->\n(.*?)<!-- end -->", page, re.DOTALL)
-    saved = json.loads((root / "scripts" / "results" / name / "results.json").read_text(encoding="utf-8"))
+    saved = json.loads((root / "scripts" / "papers" / "results" / name / "results.json").read_text(encoding="utf-8"))
     columns = {row["condition"]: row["column"] for row in saved["rows"]}
     assert shown.splitlines() == [f"- {one}" for one in falls_short(columns)]
     assert any(line.startswith("- LSTM, AfT-3") for line in shown.splitlines())

@@ -7,7 +7,7 @@ import pytest
 from typer.testing import CliRunner
 
 from gumption.envs.segar.measures import axes_table, axis_pairs
-from gumption.scripts.segar.commands import app
+from gumption.scripts.papers.segar.commands import app
 
 
 @pytest.mark.slow

@@ -13,7 +13,7 @@ from gumption.scripts.experiment import known_experiments
 from gumption.scripts.papers.segar.experiments import EXPERIMENTS, PAPER
 
 REPOSITORY = Path(__file__).resolve().parents[3]
-RESULTS = REPOSITORY / "scripts" / "results"
+RESULTS = REPOSITORY / "scripts" / "papers" / "results"
 PAGE = (REPOSITORY / "envs" / "segar" / "README.md").read_text(encoding="utf-8")
 #: Figure -> the saved results, and the learners of theirs that it shows.
 REPEATED = {

@@ -7,7 +7,7 @@ from typer.testing import CliRunner
 
 from gumption.data import InputError
 from gumption.envs.segar.textures import load_models
-from gumption.scripts.segar.commands import app
+from gumption.scripts.papers.segar.commands import app
 
 
 def train(*options: str) -> str:

@@ -7,7 +7,7 @@ import pytest
 
 from gumption.scripts import freshness
 from gumption.scripts.experiment import find_experiment, known_experiments
-from gumption.scripts.papers.kg import experiments
+from gumption.scripts.papers.across import graph_at_work
 
 NAME = "graph-at-work"
 
@@ -18,7 +18,7 @@ def test_the_saved_table_is_of_the_rows_that_are_saved_now() -> None:
     saved = json.loads((freshness.RESULTS / NAME / "results.json").read_text())
     rows = {row["condition"]: row["cells"] for row in saved["rows"]}
     assert rows == {label: experiment.kind.row(one, {})["cells"] for label, one in experiment.conditions.items()}
-    assert set(experiments.BRIEF) <= set(rows)
+    assert set(graph_at_work.BRIEF) <= set(rows)
     worlds = {name: one for name, one in known_experiments().items() if one.at_work}
     headings = [heading for one in worlds.values() for heading in one.at_work]
     assert len(set(headings)) == len(headings), "one column for each measure"
@@ -28,7 +28,7 @@ def test_a_world_without_saved_rows_states_how_they_are_made(
     experiment, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     name, other = "segar-gates", "wordcraft-edges"
-    monkeypatch.setattr(experiments, "SAVED", tmp_path / "saved")
+    monkeypatch.setattr(graph_at_work, "SAVED", tmp_path / "saved")
     figure = {"mean": 0.5, "low": 0.25, "high": 0.75, "per_seed": [0.25, 0.75]}
     labels = ["no graph, learned", "graph and learning", "lived facts: 400 steps", "lived facts: 1,600 steps"]
     rows = [{"condition": f"{label}, gates-2", "panels": ["gates-2"], "test_success": figure} for label in labels]

@@ -192,7 +192,7 @@ def test_the_picture_tells_nothing_of_a_ball_that_cannot_be_seen(visitor: Visito
 
 @pytest.mark.slow  # a server of its own
 def test_a_world_without_a_view_is_played_by_its_choices(browser: "Browser", tmp_path: Path) -> None:
-    sixth = {"GUMPTION_WORLDS": "sixth.shelf", "PYTHONPATH": str(Path(__file__).resolve().parents[2])}
+    sixth = {"GUMPTION_WORLDS": "sixth.shelf", "PYTHONPATH": str(Path(__file__).resolve().parents[3])}
     with served(tmp_path, env=sixth) as home:
         visitor = Visitor(browser, home.address)
         page = visitor.open("/play/shelf")

@@ -272,7 +272,7 @@ def test_more_tabs_than_some_close_the_oldest(impatient: Served) -> None:
 
 @pytest.mark.slow  # a server of its own
 def test_who_waits_for_a_world_is_told_and_others_do_not_wait(tmp_path: Path) -> None:
-    sixth = {"GUMPTION_WORLDS": "sixth.slow", "PYTHONPATH": str(Path(__file__).resolve().parents[2])}
+    sixth = {"GUMPTION_WORLDS": "sixth.slow", "PYTHONPATH": str(Path(__file__).resolve().parents[3])}
     constants = {"server.PATIENCE": 0.2, "server.AGAIN": 0.5}
     with served(tmp_path, env=sixth, constants=constants) as home, home.page() as waits, home.page(OTHER) as plays:
         waits.say({"v": 1, "type": "begin", "world": "slow"})

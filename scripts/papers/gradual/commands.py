@@ -132,22 +132,6 @@ def run(*, config: RunSettings, agent: AgentName = "learner", out: NewFolder | N
         raise InputError(f"{result.error} (at step {result.steps:,}, in {result.tasks[-1].task})")
 
 
-@from_config(SessionSettings, flags=FLAGS)
-def begin(config: SessionSettings) -> tuple[Any, Any]:
-    """Be the agent of Gradual: type whole answers, task after task, by the rules and the schedule of programs.
-
-    --threshold successes in a row pass a task; a success is ten right answers in a row. /q stops.
-    """
-    from gumption.envs.gradual.env import GradualEnv
-    from gumption.scripts.people.gradual import Conversation, Face
-
-    tasks = config.tasks[0] if len(config.tasks) == 1 else config.tasks
-    rules = asdict(config.rules)
-    env = Conversation(GradualEnv(tasks=tasks, success_threshold=config.success_threshold, **rules))
-    env.reset(seed=config.seed)
-    return env, Face(env)
-
-
 # ---- A recorded session.
 
 

@@ -1,0 +1,1 @@
+"""People in the worlds: the web home, its view of each world, and studies."""
