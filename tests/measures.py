@@ -152,7 +152,7 @@ def dialect() -> dict[str, Figure]:
     counts: dict[str, Counter[str]] = {}
     for path in product():
         room, inner, *_ = path.split("/")
-        folder = f"{room}/{inner}" if inner in {*WORLDS, "web", "study", "papers", "people"} else room
+        folder = f"{room}/{inner}" if inner in {*WORLDS, "papers", "people"} else room
         text = prose(path)
         counts.setdefault(folder, Counter()).update(dialect=len(DIALECT.findall(text)), all=len(WORD.findall(text)))
     return {
