@@ -75,7 +75,7 @@ def test_sigterm_ends_the_workers_too(tmp_path: Path) -> None:
 # Programs whose workers are busy or wait, each as its command begins them.
 OF_WORKERS = {
     "bench gradual": """
-from gumption.scripts.gradual import bench
+from gumption.scripts.papers.gradual import bench
 from gumption.scripts.measurement import Measurement
 bench.TASKS, bench.SECONDS = (), 60
 settings = bench.Settings(streams=2)
