@@ -353,13 +353,17 @@ def baseline(name: Baseline, config: TrainConfig, policy: Policy | None = None, 
     :param name, policy: see `player_of`.
     """
     player, draws = player_of(name, config, policy), config.final_draws
-    found, tasks = [], np.zeros(0)
+    found: list[dict[str, float]] = []
+    rows: Rows = {}
+    tasks = np.zeros(0)
     for partition, alternatives in (("train", False), ("test", True), ("test", False)):
         settings = config.env_settings(partition)
         tasks = some_tasks(WordCraftVectorEnv(1, **settings).split.tasks(partition), MOST)
         env = evaluation_env(settings, len(tasks), alternatives=alternatives)
-        found.append(task_figures(play_tasks(player, env, tasks, draws, seed), draws))
-    train, open_tables, test = found
+        rows = play_tasks(player, env, tasks, draws, seed)
+        found.append(shares(rows))
+    train, open_tables, _ = found
+    test = task_figures(rows, draws)  # those of the last part
     return {
         "test_success": test["success"],
         "test_low": test["low"],

@@ -21,7 +21,7 @@ from gumption.envs.wordcraft.env import entity_features
 from gumption.envs.wordcraft.splits import FEW, set_aside_together
 
 from .cross_fit import cross_fitted
-from .evaluation import MOST, evaluation_env, play_tasks, some_tasks, success_rate, task_figures, with_few
+from .evaluation import MOST, evaluation_env, play_tasks, shares, some_tasks, success_rate, task_figures, with_few
 from .networks import EntityEncoder, MLPActorCritic, SelfAttentionActorCritic
 
 _latest: dict[tuple[Any, ...], Knowledge] = {}
@@ -144,10 +144,11 @@ class WordCraftSetup(Setup):
     def _of_validation(self, policy: Policy, draws: int, seed: int) -> tuple[dict[str, float], float]:
         """Return the validation success, with its interval if the tasks are few, and the share "same_slot_twice"."""
         rows = play_tasks(Greedy(policy), self.validation_env, self.validation_tasks, draws, seed)
-        told: dict[str, Any] = dict(task_figures(rows, draws))
-        ends = ("low", "high") if len(self.validation_tasks) < FEW else ()
-        found = {"success": told["success"], **{end: told[end] for end in ends if told[end] is not None}}
-        return {f"validation_{name}": value for name, value in found.items()}, told["same_slot_twice"]
+        figures: dict[str, Any] = shares(rows)
+        if len(self.validation_tasks) < FEW:
+            figures |= task_figures(rows, draws)
+        found = {name: figures[name] for name in ("success", "low", "high") if figures.get(name) is not None}
+        return {f"validation_{name}": value for name, value in found.items()}, figures["same_slot_twice"]
 
     def final(self, policy: Policy) -> dict[str, Any]:
         config, draws = self.config, self.config.final_draws
