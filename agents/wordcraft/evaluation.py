@@ -363,7 +363,7 @@ def baseline(name: Baseline, config: TrainConfig, policy: Policy | None = None, 
         rows = play_tasks(player, env, tasks, draws, seed)
         found.append(shares(rows))
     train, open_tables, _ = found
-    test = task_figures(rows, draws)  # those of the last part
+    test = task_figures(rows, draws)  # the last part is the test
     return {
         "test_success": test["success"],
         "test_low": test["low"],
