@@ -1,9 +1,9 @@
 """List the worlds as data: code that serves all worlds reads this list and names no world.
 
-A world has a folder of its name in each of envs, agents and scripts that it needs, and one entry here. The entry names
-its parts as "module:name"; they are imported on first use. Its folder in envs holds the environments and the facts. A
-general command serves for a part that the entry lacks: `gumption train`, `evaluate`, `play`, `watch`, `bench` and
-`kg build` work for a world that has only its environments and `facts`.
+A world has a folder of its name in envs, and where needed in agents, scripts, scripts/papers and scripts/people, and an
+entry here. The entry names its parts as "module:name"; they are imported on first use. Its folder in envs holds the
+environments and the facts. A general command serves for a part that the entry lacks: `gumption train`, `evaluate`,
+`play`, `watch`, `bench` and `kg build` work for a world that has only its environments and `facts`.
 
 `add(World(...))` adds a user's world, in a module that GUMPTION_WORLDS names (commas separate several modules).
 """
